@@ -1,0 +1,130 @@
+"""Every error that Headrace raises on purpose.
+
+::
+
+    HeadraceError
+    ├── ConfigError (ValueError)               headrace.toml, HEADRACE_* or an argument
+    ├── SetupError                             something this machine lacks
+    │   ├── JavaNotFoundError
+    │   ├── JavaTooOldError
+    │   ├── JarUnavailableError                not in the cache and not to be had
+    │   └── JarChecksumError                   there, but not the file that was locked
+    ├── BrokerError
+    │   ├── BrokerStartError                   the managed broker did not start or stop
+    │   └── BrokerUnavailableError (ConnectionError)
+    ├── TopicError
+    │   ├── TopicNameError (ValueError)
+    │   ├── UnknownTopicError (LookupError)
+    │   └── TopicExistsError
+    ├── GroupError                             a consumer group that is unknown, busy or of another kind
+    ├── EventError
+    │   ├── EncodeError (TypeError)
+    │   ├── DecodeError (ValueError)
+    │   ├── EventTooLargeError (ValueError)
+    │   ├── BufferFullError (BufferError)      the producer's buffer, with on_full="error"
+    │   └── DeliveryError                      events that the broker did not take
+    ├── TransactionError                       a transaction that was aborted or fenced
+    └── RequestError
+        ├── RequestTimeoutError (TimeoutError) no reply in time
+        └── RemoteError                        the responder's handler raised
+"""
+
+
+class HeadraceError(Exception):
+    """Root of all errors raised by Headrace; the message says what to do next."""
+
+
+class ConfigError(HeadraceError, ValueError):
+    """A setting is unknown, malformed or contradicts what is running."""
+
+
+class SetupError(HeadraceError):
+    """This machine lacks something that Headrace needs."""
+
+
+class JavaNotFoundError(SetupError):
+    """No Java runtime was found."""
+
+
+class JavaTooOldError(SetupError):
+    """The Java runtime found is older than Kafka accepts."""
+
+
+class JarUnavailableError(SetupError):
+    """A jar is not on this machine and could not be fetched."""
+
+
+class JarChecksumError(SetupError):
+    """A jar's contents are not those that were locked."""
+
+
+class BrokerError(HeadraceError):
+    """Something is wrong with the log itself."""
+
+
+class BrokerStartError(BrokerError):
+    """The managed broker could not be started or stopped."""
+
+
+class BrokerUnavailableError(BrokerError, ConnectionError):
+    """No broker answers at the given address."""
+
+
+class TopicError(HeadraceError):
+    """A topic operation cannot be carried out."""
+
+
+class TopicNameError(TopicError, ValueError):
+    """A topic name breaks Kafka's rule."""
+
+
+class UnknownTopicError(TopicError, LookupError):
+    """The topic does not exist."""
+
+
+class TopicExistsError(TopicError):
+    """The topic exists already."""
+
+
+class GroupError(HeadraceError):
+    """A consumer group is unknown, busy or of another kind."""
+
+
+class EventError(HeadraceError):
+    """An event cannot be written or read."""
+
+
+class EncodeError(EventError, TypeError):
+    """A key or value has no form in bytes."""
+
+
+class DecodeError(EventError, ValueError):
+    """The bytes of a value are not of the format that was asked for."""
+
+
+class EventTooLargeError(EventError, ValueError):
+    """An event is larger than the log accepts."""
+
+
+class BufferFullError(EventError, BufferError):
+    """The producer's buffer is full and ``on_full="error"`` was asked for."""
+
+
+class DeliveryError(EventError):
+    """Events were sent but not acknowledged by the broker."""
+
+
+class TransactionError(HeadraceError):
+    """A transaction was aborted, or another producer took over its id."""
+
+
+class RequestError(HeadraceError):
+    """A request over topics got no good reply."""
+
+
+class RequestTimeoutError(RequestError, TimeoutError):
+    """No reply arrived in time."""
+
+
+class RemoteError(RequestError):
+    """The responder's handler raised; the message is its own."""

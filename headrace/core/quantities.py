@@ -1,0 +1,98 @@
+"""Time spans and sizes as people write them: ``"10 seconds"``, ``"64 MB"``."""
+
+import re
+from datetime import timedelta
+
+from headrace.core.errors import ConfigError
+
+_SPANS = {
+    "ms": timedelta(milliseconds=1),
+    "millisecond": timedelta(milliseconds=1),
+    "s": timedelta(seconds=1),
+    "second": timedelta(seconds=1),
+    "m": timedelta(minutes=1),
+    "minute": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "hour": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "day": timedelta(days=1),
+    "week": timedelta(weeks=1),
+}
+_SIZES = {"B": 1} | {
+    f"{letter}{suffix}": base**power
+    for power, letter in enumerate("KMGT", start=1)
+    for suffix, base in (("B", 1000), ("iB", 1024))
+}
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+
+
+def parse_span(given: str | timedelta) -> timedelta:
+    """Return the time span that ``given`` says, at millisecond resolution.
+
+    Example:
+        >>> parse_span("1.5 minutes")
+        datetime.timedelta(seconds=90)
+    """
+    if isinstance(given, timedelta):
+        return given
+    amount, unit = _split(given, "time span", "'500 ms', '10 seconds', '2 hours', '7 days'")
+    known = _SPANS.get(unit.lower()) or _SPANS.get(unit.lower().removesuffix("s"))
+    if known is None:
+        raise ConfigError(f"unknown unit {unit!r} in the time span {given!r}; use ms, seconds, minutes, hours, days, weeks")
+    try:
+        return known * amount
+    except OverflowError:
+        raise ConfigError(f"the time span {given!r} is too long; the most is {timedelta.max.days} days") from None
+
+
+def milliseconds(span: timedelta) -> int:
+    """Return a span as whole milliseconds, as Kafka counts."""
+    return span // timedelta(milliseconds=1)
+
+
+def parse_size(given: str | int) -> int:
+    """Return the number of bytes that ``given`` says.
+
+    Example:
+        >>> parse_size("64 MiB")
+        67108864
+    """
+    if isinstance(given, int):
+        return given
+    if given.strip().isdecimal():
+        return int(given)
+    amount, unit = _split(given, "size", "'500 KB', '64 MiB', '1 GB', or a number of bytes")
+    factor = {name.lower(): value for name, value in _SIZES.items()}.get(unit.lower())
+    if factor is None:
+        raise ConfigError(f"unknown unit {unit!r} in the size {given!r}; use {', '.join(_SIZES)}")
+    return int(amount * factor)
+
+
+def show_size(size: int) -> str:
+    """Return a size for people to read, such as ``4.2 MB``."""
+    amount = float(size)
+    for unit in ("B", "KB", "MB", "GB"):
+        if amount < 1000:  # noqa: PLR2004 - the step between units
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
+
+
+def show_span(span: timedelta) -> str:
+    """Return a span for people to read, such as ``2 h 5 min``."""
+    seconds = int(span.total_seconds())
+    parts = [
+        (seconds // 86400, "d"),
+        (seconds // 3600 % 24, "h"),
+        (seconds // 60 % 60, "min"),
+        (seconds % 60, "s"),
+    ]
+    told = [f"{amount} {unit}" for amount, unit in parts if amount]
+    return " ".join(told[:2]) or "0 s"
+
+
+def _split(given: str, noun: str, examples: str) -> tuple[float, str]:
+    match = _AMOUNT.fullmatch(given)
+    if match is None:
+        raise ConfigError(f"{given!r} is not a {noun}; write it like {examples}")
+    return float(match[1]), match[2]

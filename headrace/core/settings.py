@@ -1,0 +1,97 @@
+"""Settings: arguments over ``HEADRACE_*`` over ``headrace.toml`` over defaults."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
+
+from headrace.core.errors import ConfigError
+
+Durability = Literal["process", "power"]
+FILE = "headrace.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a program can be told about its surroundings.
+
+    Attributes:
+        home: Folder of the managed broker's data.
+        brokers: ``host:port,…`` of a Kafka cluster to use instead of the managed broker.
+        jars: Folder with jars already on disk, for machines without a network.
+        durability: ``process`` survives any process dying, ``power`` also the machine.
+        kafka: Settings handed to every Kafka client as they are, such as ``security.protocol``.
+    """
+
+    home: Path = Path(".headrace")
+    brokers: str | None = None
+    jars: Path | None = None
+    durability: Durability | None = None
+    kafka: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, folder: Path | None = None, env: Mapping[str, str] | None = None, **arguments: Any) -> Self:
+        """Read the settings that hold in ``folder``, the current one unless told.
+
+        Example:
+            >>> Settings.load(env={"HEADRACE_BROKERS": "kafka:9092"}).brokers
+            'kafka:9092'
+        """
+        folder = folder or Path.cwd()
+        env = os.environ if env is None else env
+        given = _from_file(folder / FILE)
+        given |= {name: env[variable] for name, variable in _variables().items() if env.get(variable)}
+        given |= {name: value for name, value in arguments.items() if value is not None}
+        return cls(**{name: _checked(name, value, folder) for name, value in given.items()})
+
+
+def _variables() -> dict[str, str]:
+    return {f.name: f"HEADRACE_{f.name.upper()}" for f in fields(Settings) if f.name != "kafka"}
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        given = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}; correct it or remove the file") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
+    known = [f.name for f in fields(Settings)]
+    if unknown := sorted(set(given) - set(known)):
+        raise ConfigError(f"{path} has unknown settings {', '.join(unknown)}; known are {', '.join(known)}")
+    return given
+
+
+def _checked(name: str, value: Any, folder: Path) -> Any:
+    if name == "kafka":
+        return _client_settings(value)
+    if not isinstance(value, str | os.PathLike):
+        raise ConfigError(f"the setting {name} must be text, not {value!r}")
+    if name in ("home", "jars"):
+        return folder / Path(value).expanduser()
+    if name == "durability" and value not in get_args(Durability):
+        raise ConfigError(f"durability must be 'process' or 'power', not {value!r}")
+    return _addresses(str(value)) if name == "brokers" else value
+
+
+def _client_settings(value: Any) -> dict[str, Any]:
+    plain = isinstance(value, Mapping) and all(isinstance(item, str | int | float | bool) for item in value.values())
+    if not plain:
+        raise ConfigError(
+            f"kafka must be a table of client settings like \"security.protocol\" = \"SSL\", not {value!r}; "
+            "put names with dots into quotes"
+        )
+    return dict(value)
+
+
+def _addresses(value: str) -> str:
+    addresses = [part.strip() for part in value.split(",")]
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) < 65536:  # noqa: PLR2004 - the range of ports
+            raise ConfigError(f"{address!r} is not a broker address; brokers are written host:port,host:port")
+    return ",".join(addresses)

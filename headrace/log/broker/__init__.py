@@ -1,0 +1,1 @@
+"""The managed broker: started, found, watched and stopped."""

@@ -1,0 +1,283 @@
+"""Reading events from topics."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Literal, Self, get_args
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+
+from headrace.core.codec import Format, decoder
+from headrace.core.errors import ConfigError
+from headrace.log.client import PATIENCE, bad_config, logger, partitions_of, translate
+from headrace.log.connection import connect
+from headrace.log.event import Event
+from headrace.log.names import check_topic_name
+from headrace.log.positions import Place, check_place, resolve
+
+Commit = Literal["auto", "manual"]
+_DEFAULTS = {
+    "partition.assignment.strategy": "cooperative-sticky",  # a rebalance moves only what must move
+    "enable.auto.offset.store": False,  # what was fetched is not yet handled; we say when it is
+    "isolation.level": "read_committed",
+    "fetch.wait.max.ms": 100,
+}
+_LARGEST_BATCH = 1000
+_SLOW = 1.0  # seconds; a batch that takes longer to handle is followed by a smaller one
+_TICK = 0.5  # seconds between two looks whether there is anything to do
+
+
+class Consumer:
+    """Iterates over the events of topics.
+
+    Consumers of the same ``group`` share the partitions, each group sees every event, and a consumer without a group
+    reads all partitions by itself and commits nothing.
+
+    An event counts as handled when the next one is asked for, or when the ``with`` block ends without an exception;
+    its position is then committed in the background, or by `commit` with ``commit="manual"``. After a crash, events
+    that were not committed come again.
+
+    Args:
+        topics: One topic or several; they must exist.
+        group: Whose position to keep and with whom to share.
+        start: Where to begin if the group has no position yet: ``"earliest"``, ``"latest"``, an offset, a datetime, a
+            timedelta before now, or a map from partitions to offsets.
+        follow: False to end where the topics ended when they were read.
+        commit: ``"auto"`` or ``"manual"``.
+        format: How values are decoded: ``"json"``, ``"text"`` or ``"raw"``.
+        brokers: ``host:port,…``; what is configured, or the managed broker, unless given.
+        config: Further settings by Kafka's names.
+
+    Example:
+        >>> with Consumer("orders", group="audit", start="earliest") as c:
+        ...     for event in c:
+        ...         print(event.key, event.value)
+    """
+
+    def __init__(
+        self,
+        topics: str | Sequence[str],
+        group: str | None = None,
+        *,
+        start: Place = "earliest",
+        follow: bool = True,
+        commit: Commit = "auto",
+        format: Format = "json",
+        brokers: str | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        if commit not in get_args(Commit):
+            raise ConfigError(f"commit must be 'auto' or 'manual', not {commit!r}")
+        if group == "":
+            raise ConfigError("a group needs a name; leave group out to read without one")
+        self._topics = [check_topic_name(name) for name in ([topics] if isinstance(topics, str) else topics)]
+        self._decode = decoder(format)
+        self._start = check_place(start)
+        self._group = group
+        self._follow = follow
+        self._auto = commit == "auto" and group is not None
+        self._batch: list[Message] = []
+        self._given = 0  # how many of the batch were handed out
+        self._fetched_at = 0.0
+        self._received = datetime.now(UTC)
+        self._size = 1
+        self._ended: set[tuple[str, int]] = set()
+        settings: dict[str, Any] = _DEFAULTS | connect(brokers, config)
+        self._brokers = settings["bootstrap.servers"]
+        self._client = _client(settings | self._own_settings())
+        try:
+            self._begin()
+        except BaseException:
+            self._client.close()
+            raise
+
+    def __iter__(self) -> Iterator[Event]:
+        make, decode = Event, self._decode
+        while True:
+            while self._given < len(self._batch):
+                batch, received, first = self._batch, self._received, self._given
+                for self._given, message in enumerate(batch[first:] if first else batch, first + 1):
+                    yield make(message, decode, received)
+                    if self._batch is not batch:
+                        break  # the loop's body moved us
+            if not self._fetch(_TICK) and self._finished():
+                return
+
+    def poll(self, timeout: float = 1.0) -> Event | None:
+        """Return the next event, or None if there is none within ``timeout`` seconds."""
+        if self._given == len(self._batch) and not self._fetch(timeout):
+            return None
+        self._given += 1
+        return Event(self._batch[self._given - 1], self._decode, self._received)
+
+    def commit(self) -> None:
+        """Commit, and wait for the broker, everything handed out so far, the current event included."""
+        self._need_group("commit")
+        if offsets := self._offsets(self._given):
+            try:
+                self._client.commit(offsets=offsets, asynchronous=False)
+            except KafkaException as error:
+                raise translate(error, "the commit", self._brokers) from None
+
+    def seek(self, place: Place, *, partition: int | None = None) -> None:
+        """Go on reading at ``place``, in one partition or in all that this consumer has.
+
+        A group member waits until it has partitions. Takes effect with the next event asked for.
+        """
+        check_place(place)
+        mine = [p for p in self._assigned() if partition in (None, p.partition)]
+        if not mine:
+            raise ConfigError(f"this consumer does not read partition {partition} of {', '.join(self._topics)}")
+        for target in resolve(self._client, mine, place):
+            self._client.seek(target)
+            self._ended.discard((target.topic, target.partition))
+        self._forget({(p.topic, p.partition) for p in mine})
+
+    def lag(self) -> dict[tuple[str, int], int]:
+        """Return how many events lie ahead of the one handed out last, by topic and partition."""
+        assigned = self._assigned()
+        begun = {(p.topic, p.partition): p.offset for p in self._client.committed(assigned, timeout=PATIENCE)}
+        begun |= {(p.topic, p.partition): p.offset for p in self._offsets(self._given)}
+        result: dict[tuple[str, int], int] = {}
+        for place in assigned:
+            low, high = self._client.get_watermark_offsets(place, timeout=PATIENCE) or (0, 0)
+            result[place.topic, place.partition] = high - max(low, begun[place.topic, place.partition])
+        return result
+
+    def partitions(self) -> list[tuple[str, int]]:
+        """Return the topics and partitions that this consumer reads now."""
+        return sorted((p.topic, p.partition) for p in self._client.assignment())
+
+    def progress(self) -> tuple[list[TopicPartition], object]:
+        """Return the offsets after everything handed out, and the group, for a producer's transaction."""
+        self._need_group("a transaction")
+        if self._auto:
+            raise ConfigError('a consumer whose position is committed in a transaction needs commit="manual"')
+        return self._offsets(self._given), self._client.consumer_group_metadata()
+
+    def rewind(self) -> None:
+        """Go back to what the group has committed last, as after an aborted transaction."""
+        for place in self._client.committed(self._client.assignment(), timeout=PATIENCE):
+            if place.offset >= 0:
+                self._client.seek(place)
+            else:
+                self._client.seek(resolve(self._client, [place], self._start)[0])
+        self._forget({(p.topic, p.partition) for p in self._client.assignment()})
+
+    def close(self) -> None:
+        """Commit what was handled, with ``commit="auto"``, and leave the group."""
+        self._leave(self._given)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self._leave(self._given if error is None else self._given - 1)
+
+    def _own_settings(self) -> dict[str, Any]:
+        return {
+            "group.id": self._group or "headrace-none",
+            "enable.auto.commit": self._auto,
+            "auto.offset.reset": self._start if isinstance(self._start, str) else "earliest",
+            "enable.partition.eof": not self._follow,
+        }
+
+    def _begin(self) -> None:
+        counts = {topic: partitions_of(self._client, topic, self._brokers) for topic in self._topics}
+        if self._group is not None:
+            named = isinstance(self._start, str)
+            self._client.subscribe(self._topics, **({} if named else {"on_assign": self._on_assign}))
+            return
+        everything = [TopicPartition(topic, n) for topic, count in counts.items() for n in range(count)]
+        self._client.assign(resolve(self._client, everything, self._start))
+
+    def _on_assign(self, client: confluent_kafka.Consumer, partitions: list[TopicPartition]) -> None:
+        committed = client.committed(partitions, timeout=PATIENCE)
+        new = resolve(client, [p for p in committed if p.offset < 0], self._start)
+        client.incremental_assign([p for p in committed if p.offset >= 0] + new)
+
+    def _fetch(self, timeout: float) -> bool:
+        """Replace the batch, which was handled whole, by the next one."""
+        if self._batch:
+            self._store(self._offsets(len(self._batch)))
+            self._adapt()
+        self._batch, self._given = [], 0
+        batch = self._client.consume(self._size, 0)
+        if not batch:
+            one = self._client.poll(timeout)
+            batch = [] if one is None else [one]
+        self._batch = self._sound(batch)
+        self._fetched_at = time.monotonic()
+        self._received = datetime.now(UTC)
+        return bool(self._batch)
+
+    def _adapt(self) -> None:
+        """Choose the next batch's size: large while events are handled fast, small while they are handled slowly."""
+        slow = time.monotonic() - self._fetched_at > _SLOW
+        self._size = max(1, self._size // 4) if slow else min(_LARGEST_BATCH, self._size * 4)
+
+    def _sound(self, batch: list[Message]) -> list[Message]:
+        """Return the events of ``batch`` without the client's own messages, which are dealt with."""
+        sound = [message for message in batch if message.error() is None]
+        for message in batch if len(sound) < len(batch) else ():
+            error = message.error()
+            if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                self._ended.add(_place(message))
+            elif error is not None and (error.fatal() or not error.retriable()):
+                raise translate(error, f"reading {', '.join(self._topics)}", self._brokers)
+        return sound
+
+    def _finished(self) -> bool:
+        mine = {(p.topic, p.partition) for p in self._client.assignment()}
+        return not self._follow and bool(mine) and mine <= self._ended
+
+    def _offsets(self, count: int) -> list[TopicPartition]:
+        """Return where each partition goes on after the first ``count`` events of the batch."""
+        read = self._client.position(self._client.assignment())
+        places = {(p.topic, p.partition): p.offset for p in read if p.offset >= 0}
+        ahead = {_place(message): message.offset() or 0 for message in reversed(self._batch[count:])}
+        return [TopicPartition(*place, ahead.get(place, offset)) for place, offset in places.items()]
+
+    def _store(self, offsets: list[TopicPartition]) -> None:
+        if not self._auto or not offsets:
+            return
+        try:
+            self._client.store_offsets(offsets=offsets)
+        except KafkaException as error:  # a partition went to another member meanwhile, which reads those events again
+            logger.debug("offsets not stored: %s", error)
+
+    def _assigned(self) -> list[TopicPartition]:
+        deadline = time.monotonic() + PATIENCE
+        while not (assigned := self._client.assignment()) and time.monotonic() < deadline:
+            if self._given == len(self._batch):
+                self._fetch(0.1)
+        return assigned
+
+    def _forget(self, partitions: set[tuple[str, int]]) -> None:
+        """Drop what was fetched of ``partitions`` but not handed out: it was read at the old place."""
+        self._batch = [message for message in self._batch[self._given :] if _place(message) not in partitions]
+        self._given = 0
+
+    def _leave(self, handled: int) -> None:
+        if self._auto:
+            self._store(self._offsets(max(0, handled)))
+        self._batch, self._given = [], 0
+        self._client.close()
+
+    def _need_group(self, what: str) -> None:
+        if self._group is None:
+            raise ConfigError(f"{what} needs a group: Consumer(…, group='…')")
+
+
+def _place(message: Message) -> tuple[str, int]:
+    return message.topic() or "", message.partition() or 0
+
+
+def _client(settings: Mapping[str, Any]) -> confluent_kafka.Consumer:
+    make: Callable[..., confluent_kafka.Consumer] = confluent_kafka.Consumer
+    try:
+        return make(dict(settings), logger=logger)
+    except (KafkaException, ValueError, TypeError) as error:
+        raise bad_config(error) from None

@@ -1,0 +1,17 @@
+"""Kafka's rule for names of topics."""
+
+import re
+
+from headrace.core.errors import TopicNameError
+
+LONGEST = 249
+
+
+def check_topic_name(name: str) -> str:
+    """Return ``name`` if Kafka accepts it as the name of a topic."""
+    if isinstance(name, str) and re.fullmatch(rf"[A-Za-z0-9._-]{{1,{LONGEST}}}", name) and name not in (".", ".."):
+        return name
+    shown = f"{name[:60]}… ({len(name)} characters)" if isinstance(name, str) and len(name) > LONGEST else repr(name)
+    raise TopicNameError(
+        f"{shown} is not a topic name; use 1 to {LONGEST} letters, digits, '.', '_' and '-', but not '.' or '..'"
+    )

@@ -1,0 +1,56 @@
+"""Places in a topic: the start, the end, an offset, a time."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException, TopicPartition
+
+from headrace.core.errors import ConfigError
+from headrace.log.client import PATIENCE, translate
+
+Place = str | int | datetime | timedelta | Mapping[int, int]
+"""``"earliest"``, ``"latest"``, an offset, a time, a span before now, or offsets by partition."""
+
+
+def check_place(place: Place) -> Place:
+    """Return ``place`` if it is one."""
+    named = isinstance(place, str) and place in ("earliest", "latest")
+    counted = isinstance(place, int) and not isinstance(place, bool) and place >= 0
+    timed = isinstance(place, datetime | timedelta)
+    mapped = isinstance(place, Mapping) and all(isinstance(n, int) and n >= 0 for n in (*place, *place.values()))
+    if named or counted or timed or mapped:
+        return place
+    raise ConfigError(
+        f"{place!r} is not a place in a topic; use 'earliest', 'latest', an offset, a datetime, "
+        "a timedelta before now, or a map from partitions to offsets"
+    )
+
+
+def resolve(client: Consumer, partitions: Sequence[TopicPartition], place: Place) -> list[TopicPartition]:
+    """Return ``partitions`` with the offsets at which ``place`` lies in each.
+
+    A partition that has nothing at or after a time begins at its end; one that a map does not name, at its start.
+    """
+    if isinstance(place, timedelta):
+        place = datetime.now(UTC) - place
+    if isinstance(place, datetime):
+        return _at_time(client, partitions, place)
+    return [TopicPartition(p.topic, p.partition, _offset(place, p.partition)) for p in partitions]
+
+
+def _offset(place: str | int | Mapping[int, int], partition: int) -> int:
+    if isinstance(place, Mapping):
+        return place.get(partition, OFFSET_BEGINNING)
+    if isinstance(place, int):
+        return place
+    return OFFSET_BEGINNING if place == "earliest" else OFFSET_END
+
+
+def _at_time(client: Consumer, partitions: Sequence[TopicPartition], time: datetime) -> list[TopicPartition]:
+    stamp = int(time.timestamp() * 1000)
+    wanted = [TopicPartition(p.topic, p.partition, stamp) for p in partitions]
+    try:
+        found = client.offsets_for_times(wanted, timeout=PATIENCE)
+    except KafkaException as error:
+        raise translate(error, f"looking for the offsets of {time.isoformat()}") from None
+    return [TopicPartition(p.topic, p.partition, p.offset if p.offset >= 0 else OFFSET_END) for p in found]
