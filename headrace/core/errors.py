@@ -22,7 +22,8 @@
     │   ├── DecodeError (ValueError)
     │   ├── EventTooLargeError (ValueError)
     │   ├── BufferFullError (BufferError)      the producer's buffer, with on_full="error"
-    │   └── DeliveryError                      events that the broker did not take
+    │   ├── DeliveryError                      events that the broker did not take
+    │   └── JobExpiredError                    a job settled after its time-out
     ├── TransactionError                       a transaction that was aborted or fenced
     └── RequestError
         ├── RequestTimeoutError (TimeoutError) no reply in time
@@ -112,6 +113,10 @@ class BufferFullError(EventError, BufferError):
 
 class DeliveryError(EventError):
     """Events were sent but not acknowledged by the broker."""
+
+
+class JobExpiredError(EventError):
+    """A worker held a job longer than the queue allows, and another one gets it."""
 
 
 class TransactionError(HeadraceError):

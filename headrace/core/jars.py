@@ -4,13 +4,13 @@ import hashlib
 import os
 import tempfile
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from headrace.core.errors import ConfigError, JarChecksumError, JarUnavailableError
 
@@ -33,12 +33,6 @@ class Jar:
     def filename(self) -> str:
         """Return the name that the jar has in every Maven repository."""
         return f"{self.artifact}-{self.version}.jar"
-
-
-class Tick(Protocol):
-    """Told after each jar that arrived."""
-
-    def __call__(self) -> None: ...
 
 
 def locked(part: str) -> tuple[Jar, ...]:
@@ -117,7 +111,7 @@ def _download(jars: Sequence[Jar], cache: Path) -> None:
             pool.shutdown(cancel_futures=True)
 
 
-def _download_one(jar: Jar, context: "MavenContext", cache: Path, tick: Tick) -> None:
+def _download_one(jar: Jar, context: "MavenContext", cache: Path, tick: Callable[[], None]) -> None:
     import requests  # noqa: PLC0415 - comes with jgo, as late as it
 
     try:
@@ -139,7 +133,7 @@ def _reason(error: Exception) -> str:
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Tick]:
+def _progress(total: int) -> Iterator[Callable[[], None]]:
     from rich.console import Console  # noqa: PLC0415 - only a download shows a bar
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415
 

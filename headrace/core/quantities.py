@@ -38,7 +38,9 @@ def parse_span(given: str | timedelta) -> timedelta:
     amount, unit = _split(given, "time span", "'500 ms', '10 seconds', '2 hours', '7 days'")
     known = _SPANS.get(unit.lower()) or _SPANS.get(unit.lower().removesuffix("s"))
     if known is None:
-        raise ConfigError(f"unknown unit {unit!r} in the time span {given!r}; use ms, seconds, minutes, hours, days, weeks")
+        raise ConfigError(
+            f"unknown unit {unit!r} in the time span {given!r}; use ms, seconds, minutes, hours, days, weeks"
+        )
     try:
         return known * amount
     except OverflowError:

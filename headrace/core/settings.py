@@ -82,7 +82,7 @@ def _client_settings(value: Any) -> dict[str, Any]:
     plain = isinstance(value, Mapping) and all(isinstance(item, str | int | float | bool) for item in value.values())
     if not plain:
         raise ConfigError(
-            f"kafka must be a table of client settings like \"security.protocol\" = \"SSL\", not {value!r}; "
+            f'kafka must be a table of client settings like "security.protocol" = "SSL", not {value!r}; '
             "put names with dots into quotes"
         )
     return dict(value)

@@ -45,6 +45,7 @@ class Consumer:
         start: Where to begin if the group has no position yet: ``"earliest"``, ``"latest"``, an offset, a datetime, a
             timedelta before now, or a map from partitions to offsets.
         follow: False to end where the topics ended when they were read.
+        partitions: Read only these, without a group.
         commit: ``"auto"`` or ``"manual"``.
         format: How values are decoded: ``"json"``, ``"text"`` or ``"raw"``.
         brokers: ``host:port,…``; what is configured, or the managed broker, unless given.
@@ -63,6 +64,7 @@ class Consumer:
         *,
         start: Place = "earliest",
         follow: bool = True,
+        partitions: Sequence[int] | None = None,
         commit: Commit = "auto",
         format: Format = "json",
         brokers: str | None = None,
@@ -72,6 +74,9 @@ class Consumer:
             raise ConfigError(f"commit must be 'auto' or 'manual', not {commit!r}")
         if group == "":
             raise ConfigError("a group needs a name; leave group out to read without one")
+        if group is not None and partitions is not None:
+            raise ConfigError("a group shares out the partitions by itself; give either group= or partitions=")
+        self._only = partitions
         self._topics = [check_topic_name(name) for name in ([topics] if isinstance(topics, str) else topics)]
         self._decode = decoder(format)
         self._start = check_place(start)
@@ -190,8 +195,14 @@ class Consumer:
             named = isinstance(self._start, str)
             self._client.subscribe(self._topics, **({} if named else {"on_assign": self._on_assign}))
             return
-        everything = [TopicPartition(topic, n) for topic, count in counts.items() for n in range(count)]
-        self._client.assign(resolve(self._client, everything, self._start))
+        chosen = [TopicPartition(topic, n) for topic, count in counts.items() for n in self._chosen(topic, count)]
+        self._client.assign(resolve(self._client, chosen, self._start))
+
+    def _chosen(self, topic: str, count: int) -> Sequence[int]:
+        chosen = range(count) if self._only is None else self._only
+        if unknown := [number for number in chosen if not 0 <= number < count]:
+            raise ConfigError(f"the topic {topic!r} has partitions 0 to {count - 1}, not {unknown[0]}")
+        return chosen
 
     def _on_assign(self, client: confluent_kafka.Consumer, partitions: list[TopicPartition]) -> None:
         committed = client.committed(partitions, timeout=PATIENCE)

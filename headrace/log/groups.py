@@ -1,10 +1,9 @@
 """Consumer groups: who reads what, how far, how far behind."""
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -21,6 +20,9 @@ from headrace.log.client import PATIENCE, admin_client, logger, partitions_of, t
 from headrace.log.connection import connect
 from headrace.log.names import check_topic_name
 from headrace.log.positions import Place, check_place, resolve
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,21 +29,31 @@ def check_place(place: Place) -> Place:
 def resolve(client: Consumer, partitions: Sequence[TopicPartition], place: Place) -> list[TopicPartition]:
     """Return ``partitions`` with the offsets at which ``place`` lies in each.
 
-    A partition that has nothing at or after a time begins at its end; one that a map does not name, at its start.
+    The end is the one of now. A partition that has nothing at or after a time begins at its end; one that a map does
+    not name, at its start.
     """
     if isinstance(place, timedelta):
         place = datetime.now(UTC) - place
     if isinstance(place, datetime):
         return _at_time(client, partitions, place)
+    if place == "latest":
+        return [_at_end(client, partition) for partition in partitions]
     return [TopicPartition(p.topic, p.partition, _offset(place, p.partition)) for p in partitions]
+
+
+def _at_end(client: Consumer, partition: TopicPartition) -> TopicPartition:
+    # The end of now, not the end when the first fetch gets there: what is sent in between is wanted.
+    try:
+        _, end = client.get_watermark_offsets(partition, timeout=PATIENCE) or (0, OFFSET_END)
+    except KafkaException as error:
+        raise translate(error, f"looking for the end of {partition.topic!r}") from None
+    return TopicPartition(partition.topic, partition.partition, end)
 
 
 def _offset(place: str | int | Mapping[int, int], partition: int) -> int:
     if isinstance(place, Mapping):
         return place.get(partition, OFFSET_BEGINNING)
-    if isinstance(place, int):
-        return place
-    return OFFSET_BEGINNING if place == "earliest" else OFFSET_END
+    return place if isinstance(place, int) else OFFSET_BEGINNING
 
 
 def _at_time(client: Consumer, partitions: Sequence[TopicPartition], time: datetime) -> list[TopicPartition]:

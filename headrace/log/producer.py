@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
@@ -11,7 +12,14 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from headrace.core.codec import encode
-from headrace.core.errors import BufferFullError, ConfigError, DeliveryError, EventTooLargeError, TransactionError
+from headrace.core.errors import (
+    BufferFullError,
+    ConfigError,
+    DeliveryError,
+    EventTooLargeError,
+    HeadraceError,
+    TransactionError,
+)
 from headrace.log.client import bad_config, logger, partitions_of
 from headrace.log.connection import connect
 from headrace.log.event import EVENT_TIME
@@ -156,7 +164,10 @@ class Producer:
             else:
                 self._produce(topic, data, key, partition, headers=dict(headers), timestamp=_stamp(event_time))
         except (BufferError, KafkaException) as error:
-            return self._refused(error, topic, data, key, partition, headers, event_time)
+            again = partial(
+                self._produce, topic, data, key, partition, headers=dict(headers or {}), timestamp=_stamp(event_time)
+            )
+            return self._refused(error, topic, len(data or b"") + len(key or b""), again)
         self._sent = sent = self._sent + 1
         if not sent % _SERVE_EVERY:
             self._client.poll(0)
@@ -229,19 +240,10 @@ class Producer:
             self._initialise()
         self._known.add(topic)
 
-    def _refused(
-        self,
-        error: BufferError | KafkaException,
-        topic: str,
-        data: bytes | None,
-        key: bytes | None,
-        partition: int,
-        headers: Mapping[str, str | bytes] | None,
-        event_time: datetime | None,
-    ) -> bool:
+    def _refused(self, error: BufferError | KafkaException, topic: str, size: int, again: Callable[[], None]) -> bool:
         """Deal with what the client did not take: wait, drop, or raise."""
         if isinstance(error, KafkaException):
-            raise self._explained(error, topic, data, key) from None
+            raise self._explained(error, topic, size) from None
         if self._on_full == "drop":
             self._dropped += 1
             self._client.poll(0)
@@ -254,18 +256,15 @@ class Producer:
         while True:
             self._client.poll(0.05)
             try:
-                self._produce(
-                    topic, data, key, partition, headers=dict(headers or {}), timestamp=_stamp(event_time)
-                )
+                again()
             except BufferError:
                 continue
             self._sent += 1
             return True
 
-    def _explained(self, error: KafkaException, topic: str, data: bytes | None, key: bytes | None) -> Exception:
+    def _explained(self, error: KafkaException, topic: str, size: int) -> HeadraceError:
         code = error.args[0].code()
         if code == KafkaError.MSG_SIZE_TOO_LARGE:
-            size = len(data or b"") + len(key or b"")
             return EventTooLargeError(
                 f"an event for {topic!r} has {size:,} bytes, the most is {LARGEST:,}; "
                 "send the large part elsewhere and its address here, or split it"

@@ -2,11 +2,10 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import (
@@ -29,6 +28,9 @@ from headrace.log.broker.cluster import Cluster
 from headrace.log.client import PATIENCE, admin_client, partitions_of, translate, unknown_topic
 from headrace.log.connection import connect
 from headrace.log.names import check_topic_name
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 DEFAULT_PARTITIONS = 4
 _BROKER_DEFAULT = -1
@@ -126,12 +128,16 @@ class Topics:
             raise ConfigError(f"a topic has at least 1 partition, not {partitions}")
         new = NewTopic(name, partitions, replication or _BROKER_DEFAULT, config=_config(policy) | dict(config or {}))
         try:
-            self._wait(self._client.create_topics([new], request_timeout=PATIENCE)[name], f"creating the topic {name!r}")
+            self._wait(
+                self._client.create_topics([new], request_timeout=PATIENCE)[name], f"creating the topic {name!r}"
+            )
         except TopicExistsError:
             if not exist_ok:
                 raise
         count = partitions_of(self._client, name, self._brokers)
-        self._offsets([TopicPartition(name, number) for number in range(count)], OffsetSpec.latest())  # all have leaders
+        self._offsets(
+            [TopicPartition(name, number) for number in range(count)], OffsetSpec.latest()
+        )  # all have leaders
 
     def list(self, *, internal: bool = False) -> tuple[TopicInfo, ...]:
         """Return all topics, Kafka's own only if asked for; their ``config`` is left empty."""

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import psutil
-
 from headrace.core.errors import BrokerStartError, ConfigError
 from headrace.core.jars import locked, provide
 from headrace.core.java import find_java
@@ -135,9 +133,7 @@ class Cluster:
             self.home.mkdir(parents=True, exist_ok=True)
             lock = (self.home / "cluster.lock").open("w")
         except OSError as error:
-            raise BrokerStartError(
-                f"the home folder {self.home} cannot be written: {error.strerror}; set HEADRACE_HOME to a folder of yours"
-            ) from None
+            raise _cannot_write(self.home, error) from None
         with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -148,8 +144,8 @@ class Cluster:
             return Layout(_new_id(), durability or "process", self._new_nodes(1 if brokers is None else brokers))
         if brokers not in (None, len(layout.nodes)):
             raise ConfigError(
-                f"{self.home} holds a cluster of {len(layout.nodes)} broker(s), not {brokers}; use another HEADRACE_HOME "
-                "for the other size, or delete this cluster's data with 'headrace down --erase'"
+                f"{self.home} holds a cluster of {len(layout.nodes)} broker(s), not {brokers}; use another "
+                "HEADRACE_HOME for the other size, or delete this cluster's data with 'headrace down --erase'"
             )
         if durability in (None, layout.durability):
             return layout
@@ -211,7 +207,7 @@ class Cluster:
             with ThreadPoolExecutor(len(fresh)) as pool:
                 list(pool.map(lambda node: node.format(java, classpath, layout.cluster_id), fresh))
         tell("Starting Kafka…")
-        started: dict[Node, psutil.Process] = {}
+        started: dict[Node, process.Process] = {}
         try:
             for node in layout.nodes:
                 if process.find(node) is None:

@@ -93,7 +93,15 @@ class Node:
     def command(self, java: Java, classpath: str) -> list[str]:
         """Return the command that runs the broker in the foreground."""
         memory = ["-Xms128m", "-Xmx512m", "-XX:+UseG1GC"]
-        return [str(java.path), *memory, *self._logging_options(), "-cp", classpath, "kafka.Kafka", str(self.properties)]
+        return [
+            str(java.path),
+            *memory,
+            *self._logging_options(),
+            "-cp",
+            classpath,
+            "kafka.Kafka",
+            str(self.properties),
+        ]
 
     def topic_sizes(self) -> dict[tuple[str, int], int]:
         """Return the bytes on disk of each partition kept here."""
@@ -169,5 +177,7 @@ def _settings(node: Node, cluster: Sequence[Node], durability: Durability) -> di
 def _escaped(path: Path) -> str:
     # Java's property files read a backslash as an escape; Kafka reads a comma in log.dirs as a second folder.
     if "," in str(path):
-        raise BrokerStartError(f"Kafka accepts no comma in its data folder, which is {path}; choose another HEADRACE_HOME")
+        raise BrokerStartError(
+            f"Kafka accepts no comma in its data folder, which is {path}; choose another HEADRACE_HOME"
+        )
     return json.dumps(str(path))[1:-1]

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from psutil import Process
 
 from headrace.core.errors import BrokerStartError
 from headrace.log.broker.node import Node
 
+__all__ = ["Process", "alive", "died", "find", "log_start", "start", "stop"]
 _PATIENCE = 20  # seconds a broker may take to stop before it is killed
 
 
-def start(node: Node, command: Sequence[str]) -> psutil.Process:
+def start(node: Node, command: Sequence[str]) -> Process:
     """Start a broker in a session of its own, so that neither Ctrl-C nor our end reaches it."""
     logged = node.log.stat().st_size if node.log.exists() else 0
     with node.output.open("wb") as output:
@@ -30,7 +32,7 @@ def start(node: Node, command: Sequence[str]) -> psutil.Process:
             check=True,
         )
     try:
-        process = psutil.Process(int(launched.stdout))
+        process = Process(int(launched.stdout))
         told = {"pid": process.pid, "created": process.create_time(), "log_from": logged}
         _pid_file(node).write_text(json.dumps(told), "utf-8")
     except psutil.NoSuchProcess:
@@ -38,11 +40,11 @@ def start(node: Node, command: Sequence[str]) -> psutil.Process:
     return process
 
 
-def find(node: Node) -> psutil.Process | None:
+def find(node: Node) -> Process | None:
     """Return the running broker of ``node``, whether or not its pid file tells the truth."""
     told = _told(node)
     with suppress(psutil.Error, ValueError, TypeError):
-        process = psutil.Process(told.get("pid"))
+        process = Process(told.get("pid"))
         if process.create_time() == told.get("created") and alive(process):
             return process
     return _search(node)
@@ -75,7 +77,7 @@ def stop(nodes: Sequence[Node]) -> list[Node]:
     return [node for node, _ in running]
 
 
-def alive(process: psutil.Process) -> bool:
+def alive(process: Process) -> bool:
     """Whether the process runs; a zombie does not."""
     try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
@@ -83,7 +85,7 @@ def alive(process: psutil.Process) -> bool:
         return False
 
 
-def _search(node: Node) -> psutil.Process | None:
+def _search(node: Node) -> Process | None:
     """Look through all processes: whoever started the broker may have died before it could write the pid file."""
     path = str(node.properties)
     for process in psutil.process_iter(["cmdline"]):

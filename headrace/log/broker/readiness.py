@@ -3,7 +3,6 @@
 import time
 from collections.abc import Mapping, Sequence
 
-import psutil
 from confluent_kafka import KafkaException
 
 from headrace.core.errors import BrokerStartError
@@ -14,7 +13,7 @@ from headrace.log.client import admin_client
 _PATIENCE = 90  # seconds; a broker with much to recover after an unclean end takes long, a hung one for ever
 
 
-def wait_until_ready(nodes: Sequence[Node], started: Mapping[Node, psutil.Process]) -> None:
+def wait_until_ready(nodes: Sequence[Node], started: Mapping[Node, process.Process]) -> None:
     """Return once all ``nodes`` are registered and answer; raise as soon as one of ``started`` is gone."""
     client = admin_client({"bootstrap.servers": ",".join(node.address for node in nodes)})
     deadline = time.monotonic() + _PATIENCE

@@ -1,0 +1,162 @@
+"""headrace demo: a broker, a stream of invoices, and a reader that catches up with it."""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from headrace.cli.invoices import invoices
+from headrace.cli.output import say
+from headrace.core.settings import Settings
+from headrace.log.broker.cluster import Cluster
+from headrace.log.consumer import Consumer
+from headrace.log.producer import Producer
+from headrace.log.topics import Topics
+
+TOPIC = "invoices"
+GROUP = "demo"
+_HEAD_START = 3.0  # seconds by which the tills are ahead of the reader, so that there is lag to see
+_BAR = 24
+
+
+@dataclass
+class Progress:
+    """What the reader has seen of one partition."""
+
+    events: int = 0
+    revenue: float = 0.0
+    lag: int = 0
+    last: dict[str, Any] = field(default_factory=dict)
+
+
+def demo(
+    seconds: Annotated[float, typer.Option(min=1, help="How long to run.")] = 20,
+    rate: Annotated[int, typer.Option(min=1, max=100_000, help="Invoices per second.")] = 500,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the broker running at the end.")] = False,
+) -> None:
+    """Start a broker, send invoices of 99 shops and a web shop, and watch them arrive, partition by partition.
+
+    The tills get a head start of three seconds; then a consumer group joins and catches up.
+    """
+    with _broker(keep):
+        with Topics() as topics:
+            topics.create(TOPIC, partitions=4, retention="1 hour", exist_ok=True)
+        ended = threading.Event()
+        tills = threading.Thread(target=_send, args=(rate, ended), daemon=True)
+        tills.start()
+        try:
+            _watch(time.monotonic() + seconds)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            ended.set()
+            tills.join()
+
+
+@contextmanager
+def _broker(keep: bool) -> Iterator[None]:
+    settings = Settings.load()
+    if settings.brokers:
+        say(f"Using the Kafka cluster at {settings.brokers}.")
+        yield
+        return
+    cluster = Cluster(settings)
+    already = cluster.running()
+    begun = time.monotonic()
+    address = already or cluster.up(tell=say)
+    how = "is running" if already else f"ready in {time.monotonic() - begun:.1f} s"
+    say(f"Kafka {how} at {address}, its data in {cluster.home}.")
+    try:
+        yield
+    finally:
+        if already or keep:
+            say("The broker goes on running; 'headrace down' stops it.")
+        else:
+            cluster.down()
+            say("Stopped the broker; the invoices stay. See them again:")
+            say("  headrace up && headrace topic tail invoices")
+
+
+def _send(rate: int, ended: threading.Event) -> None:
+    """Send invoices at ``rate``, in step with the clock, until told to end."""
+    begun, sent = time.monotonic(), 0
+    with Producer() as producer:
+        for invoice in invoices():
+            producer.send(TOPIC, invoice, key=invoice["shop"])
+            sent += 1
+            ahead = sent / rate - (time.monotonic() - begun)
+            if (ahead > 0 and ended.wait(ahead)) or ended.is_set():
+                return
+
+
+def _watch(deadline: float) -> None:
+    begun = time.monotonic()
+    seen: dict[int, Progress] = {}
+    with _screen() as show:
+        while time.monotonic() < begun + _HEAD_START:
+            show(_waiting(seen), "The tills are sending; the reader joins in a moment.")
+            time.sleep(0.25)
+        with Consumer(TOPIC, group=GROUP, start="earliest") as consumer:
+            while time.monotonic() < deadline:
+                _read(consumer, seen, time.monotonic() + 0.4)
+                for (_, partition), lag in consumer.lag().items():
+                    seen.setdefault(partition, Progress()).lag = lag
+                show(seen, f"The group '{GROUP}' reads; {max(0, deadline - time.monotonic()):.0f} s to go.")
+
+
+def _waiting(seen: dict[int, Progress]) -> dict[int, Progress]:
+    with Topics() as topics:
+        for partition in topics.describe(TOPIC).partitions:
+            seen[partition.id] = Progress(lag=partition.latest - partition.earliest)
+    return seen
+
+
+def _read(consumer: Consumer, seen: dict[int, Progress], until: float) -> None:
+    while (left := until - time.monotonic()) > 0:
+        event = consumer.poll(left)
+        if event is not None:
+            progress = seen.setdefault(event.partition, Progress())
+            progress.events += 1
+            progress.revenue += event.value["amount"]
+            progress.last = event.value
+
+
+@contextmanager
+def _screen() -> Iterator[Any]:
+    """Give a function that shows the progress: redrawn in place on a terminal, a line a second elsewhere."""
+    if sys.stdout.isatty():
+        with Live(console=Console(), refresh_per_second=8) as live:
+            yield lambda seen, told: live.update(_table(seen, told))
+        return
+    shown_at = 0.0
+
+    def show(seen: dict[int, Progress], told: str) -> None:
+        nonlocal shown_at
+        if time.monotonic() - shown_at >= 1:
+            shown_at = time.monotonic()
+            parts = (f"{number}: {p.events:>6,} read, lag {p.lag:>5,}" for number, p in sorted(seen.items()))
+            print(f"{' | '.join(parts)} | revenue {sum(p.revenue for p in seen.values()):,.2f}  {told}", flush=True)
+
+    yield show
+
+
+def _table(seen: dict[int, Progress], told: str) -> Table:
+    table = Table(title="invoices", caption=told, title_style="bold")
+    for name, justify in (("partition", "right"), ("read", "right"), ("lag", "right"), ("", "left")):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    table.add_column("revenue", justify="right")
+    table.add_column("last invoice", min_width=44)
+    most = max([1, *(p.lag for p in seen.values())])
+    for number, p in sorted(seen.items()):
+        bar = "█" * round(_BAR * p.lag / most) if p.lag else ""
+        last = f"{p.last['invoice']}  {p.last['amount']:>8,.2f}  {p.last['lines'][0]['product']}" if p.last else ""
+        table.add_row(str(number), f"{p.events:,}", f"{p.lag:,}", f"[yellow]{bar:<{_BAR}}", f"{p.revenue:,.2f}", last)
+    return table

@@ -1,0 +1,39 @@
+"""Events that could not be handled, kept beside their topic with the reason."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from headrace.log.event import Event
+from headrace.log.producer import Producer
+from headrace.log.topics import Topics
+
+SUFFIX = ".dlq"
+REASON = "headrace-reason"
+TOPIC = "headrace-topic"
+PARTITION = "headrace-partition"
+OFFSET = "headrace-offset"
+
+
+class DeadLetters:
+    """Writes to ``<topic>.dlq``, which it creates where it is missing.
+
+    The headers ``headrace-reason``, ``headrace-topic``, ``headrace-partition`` and ``headrace-offset`` tell why and
+    whence; the event's own headers, key and value stay as they were.
+    """
+
+    def __init__(self, topic: str, brokers: str, config: Mapping[str, Any] | None = None) -> None:
+        self.topic = topic + SUFFIX
+        with Topics(brokers, config=config) as topics:
+            topics.create(self.topic, partitions=1, exist_ok=True)
+        self._producer = Producer(brokers, config=config)
+
+    def put(self, event: Event, reason: str, **details: str) -> None:
+        """Keep ``event`` and return once the broker has it."""
+        told = {REASON: reason, TOPIC: event.topic, PARTITION: str(event.partition), OFFSET: str(event.offset)}
+        extra = {f"headrace-{name}": value for name, value in details.items()}
+        self._producer.send(self.topic, event.raw_value, key=event.raw_key, headers={**event.headers, **told, **extra})
+        self._producer.flush()
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._producer.close()
