@@ -11,7 +11,7 @@ import typer
 from confluent_kafka import KafkaException
 
 from headrace.cli.output import FormatOption, YesOption, confirm, print_json, print_object, print_rows, say, wants_json
-from headrace.core.errors import BrokerUnavailableError
+from headrace.core.errors import ConfigError
 from headrace.core.quantities import show_size, show_span
 from headrace.core.settings import Settings
 from headrace.log.broker import process
@@ -58,7 +58,7 @@ def up(
     It outlives this command and everything that uses it; its data stay under .headrace (or HEADRACE_HOME).
     """
     settings = Settings.load()
-    _warn_about_configured(settings)
+    _refuse_configured(settings)
     cluster = Cluster(settings)
     already = cluster.running() is not None
     begun = time.monotonic()
@@ -106,12 +106,17 @@ def status(format: FormatOption = None) -> None:
         print_json(report)
     elif settings.brokers:
         print_rows(report["brokers"], ("address", "state"), format, "")
-    elif not report["brokers"]:
-        say(f"No broker has been started in {report['home']}. Start one with 'headrace up'.")
-    else:
+    elif report["brokers"]:
         _tell(report, format)
     if not any(broker["state"] == "running" for broker in report["brokers"]):
+        say(_remedy(settings))
         raise typer.Exit(1)
+
+
+def _remedy(settings: Settings) -> str:
+    if settings.brokers:
+        return f"No broker answers at {settings.brokers}. Correct HEADRACE_BROKERS, or unset it to use a local one."
+    return f"No broker runs in {settings.home.absolute()}. Start one with 'headrace up'."
 
 
 def _tell(report: dict[str, Any], format: FormatOption) -> None:
@@ -182,9 +187,9 @@ def _configured(brokers: str, settings: Settings) -> dict[str, Any]:
     return {"brokers": [{"pid": None, "address": f"{b.host}:{b.port}", "state": "running"} for b in found]}
 
 
-def _warn_about_configured(settings: Settings) -> None:
+def _refuse_configured(settings: Settings) -> None:
     if settings.brokers:
-        raise BrokerUnavailableError(
+        raise ConfigError(
             f"HEADRACE_BROKERS is {settings.brokers}, so programs use that cluster and a local broker would stand "
             "idle; unset it (or brokers in headrace.toml) to use a local one"
         )

@@ -4,6 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -50,15 +51,15 @@ def demo(
         with Topics() as topics:
             topics.create(TOPIC, partitions=4, retention="1 hour", exist_ok=True)
         ended = threading.Event()
-        tills = threading.Thread(target=_send, args=(rate, ended), daemon=True)
-        tills.start()
-        try:
-            _watch(time.monotonic() + seconds)
-        except KeyboardInterrupt:
-            pass
-        finally:
-            ended.set()
-            tills.join()
+        with ThreadPoolExecutor(1) as pool:
+            tills = pool.submit(_send, rate, ended)
+            try:
+                _watch(seconds)
+            except KeyboardInterrupt:
+                pass
+            finally:
+                ended.set()
+        tills.result()  # raises what went wrong there
 
 
 @contextmanager
@@ -97,14 +98,17 @@ def _send(rate: int, ended: threading.Event) -> None:
                 return
 
 
-def _watch(deadline: float) -> None:
+def _watch(seconds: float) -> None:
+    head_start = min(_HEAD_START, seconds / 2)
     begun = time.monotonic()
     seen: dict[int, Progress] = {}
     with _screen() as show:
-        while time.monotonic() < begun + _HEAD_START:
+        while time.monotonic() < begun + head_start:
             show(_waiting(seen), "The tills are sending; the reader joins in a moment.")
             time.sleep(0.25)
         with Consumer(TOPIC, group=GROUP, start="earliest") as consumer:
+            consumer.lag()  # waits for partitions: on a new broker the first group takes seconds to form
+            deadline = time.monotonic() + seconds - head_start
             while time.monotonic() < deadline:
                 _read(consumer, seen, time.monotonic() + 0.4)
                 for (_, partition), lag in consumer.lag().items():

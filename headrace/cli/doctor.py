@@ -17,7 +17,7 @@ from headrace.core.java import find_java
 from headrace.core.quantities import show_size
 from headrace.core.settings import Settings
 from headrace.log.broker.cluster import Cluster
-from headrace.log.client import PATIENCE, admin_client, translate
+from headrace.log.client import admin_client, metadata
 from headrace.log.connection import connect
 
 _MEMORY = 1_000_000_000
@@ -81,6 +81,7 @@ def _jars() -> str:
     if settings.jars is None:
         missing = [jar for jar in jars if not (folder / jar.filename).exists()]
         if missing:
+            _check_writable(_nearest(folder), "XDG_CACHE_HOME")
             return f"{len(missing)} of {len(jars)} jars will be fetched into {folder} by 'headrace up'"
     provide(jars, settings.jars)
     return f"all {len(jars)} in {folder}, sums right"
@@ -97,25 +98,30 @@ def _memory() -> str:
 
 def _disk() -> str:
     home = Settings.load().home.absolute()
-    existing = next(folder for folder in (home, *home.parents) if folder.exists())
+    existing = _nearest(home)
     free = shutil.disk_usage(existing).free
     if free < _DISK:
         raise HeadraceError(
             f"{show_size(free)} free at {existing}, less than {show_size(_DISK)}: make room or move the home"
         )
-    if not _writable(existing):
-        raise HeadraceError(f"{existing} cannot be written; set HEADRACE_HOME to a folder of yours")
+    _check_writable(existing, "HEADRACE_HOME")
     return f"{show_size(free)} free at {existing}"
 
 
-def _writable(folder: Path) -> bool:
+def _nearest(folder: Path) -> Path:
+    """Return the folder, or the one above it in which it would be made."""
+    return next(place for place in (folder, *folder.parents) if place.exists())
+
+
+def _check_writable(folder: Path, variable: str) -> None:
     probe = folder / ".headrace-probe"
     try:
         probe.touch()
         probe.unlink()
-    except OSError:
-        return False
-    return True
+    except OSError as error:
+        raise HeadraceError(
+            f"{folder} cannot be written ({error.strerror}); set {variable} to a folder of yours"
+        ) from None
 
 
 def _broker() -> str:
@@ -124,8 +130,5 @@ def _broker() -> str:
         return "none runs; 'headrace up' starts one, and so does the first program"
     config = connect(start=False)
     address = config["bootstrap.servers"]
-    try:
-        found = admin_client(config).list_topics(timeout=PATIENCE)
-    except Exception as error:
-        raise translate(error, "asking the broker", address) from None  # type: ignore[arg-type]
+    found = metadata(admin_client(config), address)
     return f"{len(found.brokers)} at {address}, {len(found.topics)} topics"

@@ -31,14 +31,19 @@ app.add_typer(group.app, name="group")
 _USAGE = (ConfigError, TopicNameError)
 
 
-@app.callback()
-def _options(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and end.", is_eager=True)] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where in the code an error arose.")] = False,
-) -> None:
-    if version:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         print(f"headrace {headrace.__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and end.", is_eager=True, callback=_show_version)
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where in the code an error arose.")] = False,
+) -> None:
     if debug:
         os.environ["HEADRACE_DEBUG"] = "1"
 
@@ -49,9 +54,6 @@ def main() -> None:
         app()
     except HeadraceError as error:
         _fail(str(error), 2 if isinstance(error, _USAGE) else 1)
-    except BrokenPipeError:  # the reader of our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except Exception as error:  # a bug of ours: never a bare stack trace
         _fail(f"Headrace failed: {type(error).__name__}: {error}. Run 'headrace --debug …' to see where.", 1)
 

@@ -1,5 +1,6 @@
 """How commands speak: tables for people, JSON lines for programs."""
 
+import select
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -9,10 +10,13 @@ import orjson
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from headrace.core.codec import printable
+from headrace.core.errors import ConfigError
 
 Row = Mapping[str, Any]
+_UNFOLDED = 10_000  # columns of a line that a program reads
 
 
 class Format(StrEnum):
@@ -56,7 +60,7 @@ def print_rows(rows: Sequence[Row], columns: Iterable[str], chosen: Format | Non
         table.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(_cell(row[name]) for name in names))
-    Console().print(table)
+    _show(table)
 
 
 def print_object(row: Row, chosen: Format | None) -> None:
@@ -69,7 +73,7 @@ def print_object(row: Row, chosen: Format | None) -> None:
     table.add_column(overflow="fold")
     for name, value in row.items():
         table.add_row(name, _cell(value))
-    Console().print(table)
+    _show(table)
 
 
 def say(text: str) -> None:
@@ -82,13 +86,24 @@ def confirm(question: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise typer.BadParameter(f"{question} Say --yes to do it without being asked.")
+        raise ConfigError(f"{question} There is no terminal to ask at; say --yes to do it")
     typer.confirm(question, abort=True)
 
 
-def _cell(value: Any) -> str:
+def reader_gone() -> bool:
+    """Whether nobody reads our output any more, as after ``| head -1``; the write that would tell may never come."""
+    watch = select.poll()
+    watch.register(sys.stdout, 0)  # errors and hang-ups are told unasked
+    return bool(watch.poll(0))
+
+
+def _show(table: Table) -> None:
+    Console(width=None if sys.stdout.isatty() else _UNFOLDED).print(table)
+
+
+def _cell(value: Any) -> Text:
     if value is None:
-        return "-"
+        return Text("-")
     if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return printable(str(value)).replace("[", "\\[")
+        return Text(f"{value:,}")
+    return Text(printable(str(value)))

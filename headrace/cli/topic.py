@@ -169,6 +169,6 @@ def _policy(**given: Any) -> Policy:
 
 def _pairs(given: list[str] | None) -> dict[str, str]:
     pairs = [pair.partition("=") for pair in given or []]
-    if wrong := [name for name, equals, _ in pairs if not equals]:
+    if wrong := ["".join(pair) for pair in pairs if not (pair[0] and pair[1])]:
         raise typer.BadParameter(f"{wrong[0]!r} is not NAME=VALUE", param_hint="--config")
     return {name: value for name, _, value in pairs}

@@ -1,7 +1,7 @@
 """headrace topic produce: JSON lines into a topic."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Annotated, Any
@@ -11,7 +11,9 @@ import typer
 
 from headrace.cli.output import FormatOption, print_json, say, wants_json
 from headrace.core.errors import ConfigError, DecodeError, EventTooLargeError
+from headrace.log.client import admin_client, partitions_of
 from headrace.log.connection import connect
+from headrace.log.names import check_topic_name
 from headrace.log.producer import Producer
 
 _SHOWN = 10  # wrong lines told one by one
@@ -19,7 +21,9 @@ _SHOWN = 10  # wrong lines told one by one
 
 def produce(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The topic.")],
-    file: Annotated[Path | None, typer.Argument(help="A file of JSON lines; standard input unless given.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Of JSON lines; standard input unless given.")
+    ] = None,
     key: Annotated[str | None, typer.Option("--key", help="The field whose value is the event's key.")] = None,
     header: Annotated[list[str] | None, typer.Option("--header", metavar="NAME=VALUE", help="On every event.")] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Send lines as they are, JSON or not.")] = False,
@@ -30,20 +34,12 @@ def produce(
     A line that is not JSON, or too large, is told with its number and left out; the others are sent, and the exit code
     is 1.
     """
+    if raw and key is not None:
+        raise typer.BadParameter("lines sent with --raw have no fields", param_hint="--key")
     headers = dict(_header(given) for given in header or [])
-    wrong = 0
-    with _lines(file) as lines, Producer(connect(start=False)["bootstrap.servers"]) as producer:
-        for number, line in enumerate(lines, 1):
-            text = line.rstrip(b"\r\n")
-            if not text.strip():
-                continue
-            try:
-                value = text if raw else _parsed(text)
-                producer.send(name, text, key=_key(value, key), headers=headers or None)
-            except (DecodeError, EventTooLargeError) as error:
-                wrong += 1
-                if wrong <= _SHOWN:
-                    say(f"line {number}: {error}")
+    brokers = _brokers_with(name)
+    with _lines(file) as lines, Producer(brokers) as producer:
+        wrong = _send(producer, name, lines, key, headers, raw)
     sent = producer.counts.delivered
     if wants_json(format):
         print_json({"topic": name, "sent": sent, "refused": wrong})
@@ -51,6 +47,35 @@ def produce(
         say(f"Sent {sent:,} event(s) to {name}" + (f", refused {wrong:,} line(s)." if wrong else "."))
     if wrong:
         raise typer.Exit(1)
+
+
+def _brokers_with(topic: str) -> str:
+    """Return where to send, once it is known that the topic exists: before anybody types a line."""
+    config = connect(start=False)
+    brokers: str = config["bootstrap.servers"]
+    partitions_of(admin_client(config), check_topic_name(topic), brokers)
+    return brokers
+
+
+def _send(
+    producer: Producer, topic: str, lines: Iterable[bytes], key: str | None, headers: Mapping[str, str], raw: bool
+) -> int:
+    """Send the lines that can be sent, tell of the others, and return how many those are."""
+    wrong = 0
+    for number, line in enumerate(lines, 1):
+        text = line.rstrip(b"\r\n")
+        if not text.strip():
+            continue
+        try:
+            value = None if raw else _parsed(text)
+            producer.send(topic, text, key=_key(value, key), headers=headers or None)
+        except (DecodeError, EventTooLargeError) as error:
+            wrong += 1
+            if wrong <= _SHOWN:
+                say(f"line {number}: {error}")
+    if wrong > _SHOWN:
+        say(f"… and {wrong - _SHOWN:,} more")
+    return wrong
 
 
 def _parsed(text: bytes) -> Any:
@@ -64,8 +89,10 @@ def _parsed(text: bytes) -> Any:
 def _key(value: Any, field: str | None) -> Any:
     if field is None:
         return None
-    if not isinstance(value, dict) or field not in value:
-        raise DecodeError(f"there is no field {field!r} for the key")
+    if not isinstance(value, dict):
+        raise DecodeError(f"only objects have a field {field!r} for the key")
+    if field not in value:
+        raise DecodeError(f"there is no field {field!r} for the key among {', '.join(list(value)[:_SHOWN]) or 'none'}")
     return value[field]
 
 
@@ -84,6 +111,8 @@ def _lines(file: Path | None) -> Iterator[IO[bytes]]:
     try:
         opened = file.open("rb")
     except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
+        raise ConfigError(
+            f"{file} cannot be read: {error.strerror}; give a file of JSON lines, or none to read standard input"
+        ) from None
     with opened:
         yield opened

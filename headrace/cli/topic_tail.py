@@ -1,7 +1,7 @@
 """headrace topic tail: follow a topic."""
 
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from headrace.cli.output import FormatOption, print_json, wants_json
+from headrace.cli.output import FormatOption, print_json, reader_gone, wants_json
 from headrace.core.codec import decode_text, printable
 from headrace.core.errors import ConfigError, DecodeError
 from headrace.core.quantities import parse_span
@@ -51,7 +51,7 @@ def tail(
             return
         only = None if partition is None else [partition]
         with closing(Consumer(name, start=begin_at, follow=follow, partitions=only, brokers=brokers)) as consumer:
-            for event in _matching(consumer, key):
+            for event in _matching(_arriving(consumer) if follow else consumer, key):
                 show(event)
                 shown += 1
                 if shown == limit:
@@ -66,12 +66,8 @@ def parse_place(given: str, option: str = "--from") -> Place:
         return _WORDS[given]
     if given.isdecimal():
         return int(given)
-    try:
-        when = datetime.fromisoformat(given)
-    except ValueError:
-        pass
-    else:
-        return when.astimezone()  # a time without a zone is the reader's own
+    with suppress(ValueError, OverflowError):
+        return datetime.fromisoformat(given).astimezone()  # a time without a zone is the reader's own
     try:
         return parse_span(given.removesuffix(" ago"))
     except ConfigError:
@@ -92,7 +88,8 @@ def _last(name: str, brokers: str, ends: Any, partition: int | None, key: str | 
     with Topics(brokers) as topics:
         bounds = topics.describe(name).partitions
     start = {p.id: max(p.earliest, ends[p.id] - reach) for p in bounds}
-    only = [number for number, first in start.items() if first < ends[number] and partition in (None, number)]
+    filled = [number for number, first in start.items() if first < ends[number]]
+    only = filled if partition is None else [partition]
     if not only:
         return []
     found: list[Event] = []
@@ -101,8 +98,17 @@ def _last(name: str, brokers: str, ends: Any, partition: int | None, key: str | 
     return sorted(found, key=lambda event: (event.timestamp, event.offset))[-count:]
 
 
-def _matching(consumer: Consumer, key: str | None) -> Iterator[Event]:
-    return (event for event in consumer if key is None or event.key == key)
+def _arriving(consumer: Consumer) -> Iterator[Event]:
+    """Yield events as they come, until nobody reads our output any more."""
+    while True:
+        if (event := consumer.poll(0.5)) is not None:
+            yield event
+        elif reader_gone():
+            return
+
+
+def _matching(events: Iterable[Event], key: str | None) -> Iterator[Event]:
+    return (event for event in events if key is None or event.key == key)
 
 
 def _show_json(event: Event) -> None:
@@ -123,7 +129,7 @@ def _show_text(event: Event) -> None:
     line = Text()
     line.append(event.timestamp.astimezone().strftime("%H:%M:%S.%f")[:-3], "dim")
     line.append(f"  {event.partition}@{event.offset}", "cyan")
-    line.append(f"  {printable(event.key) if event.key is not None else '-'}", "bold")
+    line.append(f"  {'-' if event.key is None else _one_line(printable(event.key))}", "bold")
     data = event.raw_value
     line.append("  (deleted)" if data is None else f"  {_one_line(printable(decode_text(data)))}")
     Console(highlight=False).print(line, soft_wrap=True)

@@ -1,5 +1,6 @@
 """Keys and values as bytes, and back."""
 
+import reprlib
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
@@ -22,14 +23,21 @@ def encode(value: Any) -> bytes | None:
     """
     if isinstance(value, bytes) or value is None:
         return value
-    if isinstance(value, str):
+    if not isinstance(value, str):
+        return encode_json(value)
+    try:
         return value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise EncodeError(f"{reprlib.repr(value)} is no text ({error.reason}); send it as bytes") from None
+
+
+def encode_json(value: Any) -> bytes:
+    """Return ``value`` as JSON, text and None too."""
     try:
         return orjson.dumps(value)
     except TypeError as error:
-        shown = repr(value)[:200]
         raise EncodeError(
-            f"{shown} cannot be written as JSON: {error}; send a dict, a list, text, bytes or None, "
+            f"{reprlib.repr(value)} cannot be written as JSON: {error}; send a dict, a list, text, bytes or None, "
             "with text keys, whole numbers below 2^64 and values that JSON knows"
         ) from None
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jgo.maven import MavenContext
 
 _AT_ONCE = 4  # downloads side by side
+_STAGING = ".fetching-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,10 @@ def provide(jars: Sequence[Jar], folder: Path | None = None) -> list[Path]:
 def cache_folder() -> Path:
     """Return the folder in which fetched jars are kept for all programs of this user."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "headrace" / "jars"
+    try:
+        return Path(base).expanduser() / "headrace" / "jars"
+    except RuntimeError:
+        raise ConfigError(f"the jar cache {base} has no place: set XDG_CACHE_HOME to a folder of yours") from None
 
 
 def _jar(coordinates: str, sha256: str) -> Jar:
@@ -69,8 +73,8 @@ def _jar(coordinates: str, sha256: str) -> Jar:
 
 def _from_folder(jars: Sequence[Jar], folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise ConfigError(f"HEADRACE_JARS is {folder}, which is not a folder")
-    present = {path.name: path for path in folder.rglob("*.jar")}
+        raise ConfigError(f"HEADRACE_JARS is {folder}, which is not a folder; correct it or unset it")
+    present = {path.name: path for path in folder.rglob("*.jar") if _STAGING not in str(path.relative_to(folder))}
     if missing := [jar.filename for jar in jars if jar.filename not in present]:
         raise JarUnavailableError(
             f"HEADRACE_JARS is {folder}, but {len(missing)} of {len(jars)} jars are not in it: {', '.join(missing)}. "
@@ -80,8 +84,11 @@ def _from_folder(jars: Sequence[Jar], folder: Path) -> list[Path]:
 
 
 def _verified(jar: Jar, path: Path) -> Path:
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise JarUnavailableError(f"{path} cannot be read: {error.strerror}; correct or delete it") from None
     if found != jar.sha256:
         raise JarChecksumError(
             f"{path} is not the file that was locked: its SHA-256 is {found}, expected {jar.sha256}. "
@@ -95,7 +102,7 @@ def _download(jars: Sequence[Jar], cache: Path) -> None:
 
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        staging = tempfile.TemporaryDirectory(dir=cache, prefix=".fetching-")
+        staging = tempfile.TemporaryDirectory(dir=cache, prefix=_STAGING)
     except OSError as error:
         raise JarUnavailableError(
             f"the jar cache {cache} cannot be written: {error.strerror}; set XDG_CACHE_HOME to a folder of yours, "
@@ -119,7 +126,7 @@ def _download_one(jar: Jar, context: "MavenContext", cache: Path, tick: Callable
     except (requests.RequestException, RuntimeError, OSError) as error:
         raise JarUnavailableError(
             f"{jar.filename} could not be fetched: {_reason(error)}. Check the network and try again, or set "
-            "HEADRACE_JARS to a folder that has the jars; 'headrace doctor' lists what is missing."
+            "HEADRACE_JARS to a folder that has the jars."
         ) from None
     _verified(jar, found)
     found.replace(cache / jar.filename)

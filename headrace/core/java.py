@@ -41,9 +41,10 @@ def find_java(env: Mapping[str, str] | None = None) -> Java:
 
 def _version(path: str) -> int:
     try:
-        told = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+        done = subprocess.run([path, "-version"], capture_output=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise JavaNotFoundError(f"Java at {path} does not run: {error}. {_REMEDY}.") from None
+    told = done.stderr.decode("utf-8", "replace")
     match = re.search(r'version "(?:1\.)?(\d+)', told)
     if match is None:
         raise JavaNotFoundError(f"{path} -version did not tell a version but {told[:200]!r}. {_REMEDY}.")

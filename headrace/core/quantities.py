@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from decimal import Decimal
 
 from headrace.core.errors import ConfigError
 
@@ -9,8 +10,10 @@ _SPANS = {
     "ms": timedelta(milliseconds=1),
     "millisecond": timedelta(milliseconds=1),
     "s": timedelta(seconds=1),
+    "sec": timedelta(seconds=1),
     "second": timedelta(seconds=1),
     "m": timedelta(minutes=1),
+    "min": timedelta(minutes=1),
     "minute": timedelta(minutes=1),
     "h": timedelta(hours=1),
     "hour": timedelta(hours=1),
@@ -23,6 +26,7 @@ _SIZES = {"B": 1} | {
     for power, letter in enumerate("KMGT", start=1)
     for suffix, base in (("B", 1000), ("iB", 1024))
 }
+_LARGEST = 2**63 - 1  # bytes, as Kafka counts them
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 
 
@@ -42,9 +46,10 @@ def parse_span(given: str | timedelta) -> timedelta:
             f"unknown unit {unit!r} in the time span {given!r}; use ms, seconds, minutes, hours, days, weeks"
         )
     try:
-        return known * amount
+        span = known * float(amount)
     except OverflowError:
         raise ConfigError(f"the time span {given!r} is too long; the most is {timedelta.max.days} days") from None
+    return span - span % _SPANS["ms"]
 
 
 def milliseconds(span: timedelta) -> int:
@@ -61,20 +66,21 @@ def parse_size(given: str | int) -> int:
     """
     if isinstance(given, int):
         return given
-    if given.strip().isdecimal():
-        return int(given)
-    amount, unit = _split(given, "size", "'500 KB', '64 MiB', '1 GB', or a number of bytes")
+    plain = given.strip().isdecimal()
+    amount, unit = _split(f"{given} B" if plain else given, "size", "'500 KB', '64 MiB', '1 GB', or a number of bytes")
     factor = {name.lower(): value for name, value in _SIZES.items()}.get(unit.lower())
     if factor is None:
         raise ConfigError(f"unknown unit {unit!r} in the size {given!r}; use {', '.join(_SIZES)}")
-    return int(amount * factor)
+    if (size := amount * factor) > _LARGEST:
+        raise ConfigError(f"the size {given!r} is too large; the most is {_LARGEST} bytes")
+    return int(size)
 
 
 def show_size(size: int) -> str:
     """Return a size for people to read, such as ``4.2 MB``."""
     amount = float(size)
     for unit in ("B", "KB", "MB", "GB"):
-        if amount < 1000:  # noqa: PLR2004 - the step between units
+        if amount < 999.95:  # noqa: PLR2004 - above it, rounding would show 1000.0
             return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= 1000
     return f"{amount:.1f} TB"
@@ -93,8 +99,8 @@ def show_span(span: timedelta) -> str:
     return " ".join(told[:2]) or "0 s"
 
 
-def _split(given: str, noun: str, examples: str) -> tuple[float, str]:
+def _split(given: str, noun: str, examples: str) -> tuple[Decimal, str]:
     match = _AMOUNT.fullmatch(given)
     if match is None:
         raise ConfigError(f"{given!r} is not a {noun}; write it like {examples}")
-    return float(match[1]), match[2]
+    return Decimal(match[1]), match[2]

@@ -1,6 +1,7 @@
 """Settings: arguments over ``HEADRACE_*`` over ``headrace.toml`` over defaults."""
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -11,6 +12,7 @@ from headrace.core.errors import ConfigError
 
 Durability = Literal["process", "power"]
 FILE = "headrace.toml"
+_PORTS = 65536
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +72,19 @@ def _checked(name: str, value: Any, folder: Path) -> Any:
     if name == "kafka":
         return _client_settings(value)
     if not isinstance(value, str | os.PathLike):
-        raise ConfigError(f"the setting {name} must be text, not {value!r}")
+        raise ConfigError(f"the setting {name} must be text, not {value!r}; put it into quotes")
     if name in ("home", "jars"):
-        return folder / Path(value).expanduser()
+        return _folder(name, value, folder)
     if name == "durability" and value not in get_args(Durability):
         raise ConfigError(f"durability must be 'process' or 'power', not {value!r}")
     return _addresses(str(value)) if name == "brokers" else value
+
+
+def _folder(name: str, value: str | os.PathLike[str], folder: Path) -> Path:
+    try:
+        return folder / Path(value).expanduser()
+    except RuntimeError:
+        raise ConfigError(f"the setting {name} is {value}, but there is no such user; write the whole path") from None
 
 
 def _client_settings(value: Any) -> dict[str, Any]:
@@ -92,6 +101,9 @@ def _addresses(value: str) -> str:
     addresses = [part.strip() for part in value.split(",")]
     for address in addresses:
         host, _, port = address.rpartition(":")
-        if not host or not port.isdecimal() or not 0 < int(port) < 65536:  # noqa: PLR2004 - the range of ports
-            raise ConfigError(f"{address!r} is not a broker address; brokers are written host:port,host:port")
+        if not host or not re.fullmatch(r"[0-9]{1,5}", port) or not 0 < int(port) < _PORTS:
+            raise ConfigError(
+                f"{address!r} is not a broker address; write HEADRACE_BROKERS, or brokers in {FILE}, "
+                "as host:port,host:port"
+            )
     return ",".join(addresses)

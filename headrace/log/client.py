@@ -1,6 +1,7 @@
 """What every Kafka client of ours has in common: a quiet log and errors in our words."""
 
 import logging
+import socket
 import time
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -21,6 +22,7 @@ logger = logging.getLogger("headrace.kafka")
 logger.addHandler(logging.NullHandler())
 
 PATIENCE = 10.0  # seconds until a broker that does not answer counts as unreachable
+_RESTART = 3.0  # seconds for which nobody may listen while a broker restarts
 _SETTLING = 1.0  # seconds until a topic just created is known to all brokers
 _UNREACHABLE = {
     KafkaError._TRANSPORT,
@@ -82,20 +84,41 @@ def partitions_of(client: HasMetadata, topic: str, brokers: str) -> int:
     """
     deadline = time.monotonic() + _SETTLING
     while True:
-        try:
-            found = client.list_topics(topic, timeout=PATIENCE).topics.get(topic)
-        except KafkaException as error:
-            raise translate(error, f"looking for the topic {topic!r}", brokers) from None
+        found = metadata(client, brokers, topic).topics.get(topic)
         if found is not None and found.error is None and found.partitions:
             return len(found.partitions)
         if time.monotonic() > deadline:
-            raise unknown_topic(client, topic)
+            raise unknown_topic(client, topic, brokers)
         time.sleep(0.05)
 
 
-def unknown_topic(client: HasMetadata, topic: str) -> UnknownTopicError:
+def metadata(client: HasMetadata, brokers: str, topic: str | None = None) -> ClusterMetadata:
+    """Return what the cluster knows of one topic, or of all; a broker that is restarting is waited for."""
+    begun = time.monotonic()
+    while True:
+        try:
+            return client.list_topics(topic, timeout=1) if topic else client.list_topics(timeout=1)
+        except KafkaException as error:
+            waited = time.monotonic() - begun
+            if waited > PATIENCE or (waited > _RESTART and not _listening(brokers)):
+                raise translate(error, "asking for the topics", brokers) from None
+
+
+def _listening(brokers: str) -> bool:
+    """Whether anybody accepts connections at any of the addresses."""
+    for address in brokers.split(","):
+        host, _, port = address.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=1).close()
+        except (OSError, ValueError):
+            continue
+        return True
+    return False
+
+
+def unknown_topic(client: HasMetadata, topic: str, brokers: str) -> UnknownTopicError:
     """Return the error for a topic that does not exist, with what may have been meant."""
-    names = [name for name in client.list_topics(timeout=PATIENCE).topics if not name.startswith("__")]
+    names = [name for name in metadata(client, brokers).topics if not name.startswith("__")]
     alike = get_close_matches(topic, names, n=1)
     hint = f" Did you mean {alike[0]!r}?" if alike else ""
     return UnknownTopicError(

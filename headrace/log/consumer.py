@@ -4,18 +4,22 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from headrace.core.codec import Format, decoder
 from headrace.core.errors import ConfigError
-from headrace.log.client import PATIENCE, bad_config, logger, partitions_of, translate
+from headrace.log.client import PATIENCE, admin_client, bad_config, logger, partitions_of, translate
 from headrace.log.connection import connect
 from headrace.log.event import Event
 from headrace.log.names import check_topic_name
+from headrace.log.offsets import earliest_offsets, latest_offsets
 from headrace.log.positions import Place, check_place, resolve
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
 
 Commit = Literal["auto", "manual"]
 _DEFAULTS = {
@@ -23,6 +27,8 @@ _DEFAULTS = {
     "enable.auto.offset.store": False,  # what was fetched is not yet handled; we say when it is
     "isolation.level": "read_committed",
     "fetch.wait.max.ms": 100,
+    "session.timeout.ms": 10_000,  # a member that died is missed in ten seconds, not in forty-five
+    "heartbeat.interval.ms": 1_000,
 }
 _LARGEST_BATCH = 1000
 _SLOW = 1.0  # seconds; a batch that takes longer to handle is followed by a smaller one
@@ -89,9 +95,10 @@ class Consumer:
         self._received = datetime.now(UTC)
         self._size = 1
         self._ended: set[tuple[str, int]] = set()
-        settings: dict[str, Any] = _DEFAULTS | connect(brokers, config)
-        self._brokers = settings["bootstrap.servers"]
-        self._client = _client(settings | self._own_settings())
+        self._settings = connect(brokers, config)
+        self._brokers: str = self._settings["bootstrap.servers"]
+        self._admin: AdminClient | None = None
+        self._client = _client(_DEFAULTS | self._settings | self._own_settings())
         try:
             self._begin()
         except BaseException:
@@ -142,14 +149,15 @@ class Consumer:
 
     def lag(self) -> dict[tuple[str, int], int]:
         """Return how many events lie ahead of the one handed out last, by topic and partition."""
-        assigned = self._assigned()
-        begun = {(p.topic, p.partition): p.offset for p in self._client.committed(assigned, timeout=PATIENCE)}
-        begun |= {(p.topic, p.partition): p.offset for p in self._offsets(self._given)}
-        result: dict[tuple[str, int], int] = {}
-        for place in assigned:
-            low, high = self._client.get_watermark_offsets(place, timeout=PATIENCE) or (0, 0)
-            result[place.topic, place.partition] = high - max(low, begun[place.topic, place.partition])
-        return result
+        if self._admin is None:  # a connection of its own: this one is busy with fetching
+            self._admin = admin_client(self._settings)
+        places = [(p.topic, p.partition) for p in self._assigned()]
+        here = {(p.topic, p.partition): p.offset for p in self._offsets(self._given)}
+        if begun := [TopicPartition(*place) for place in places if place not in here]:
+            here |= {(p.topic, p.partition): p.offset for p in self._client.committed(begun, timeout=PATIENCE)}
+        first = earliest_offsets(self._admin, places, self._brokers)
+        ends = latest_offsets(self._admin, places, self._brokers)
+        return {place: ends[place] - max(first[place], here[place]) for place in places}
 
     def partitions(self) -> list[tuple[str, int]]:
         """Return the topics and partitions that this consumer reads now."""

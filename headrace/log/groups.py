@@ -1,6 +1,6 @@
 """Consumer groups: who reads what, how far, how far behind."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -13,16 +13,18 @@ from confluent_kafka import (
     KafkaException,
     TopicPartition,
 )
-from confluent_kafka.admin import ConsumerGroupDescription, OffsetSpec
 
 from headrace.core.errors import GroupError
 from headrace.log.client import PATIENCE, admin_client, logger, partitions_of, translate
 from headrace.log.connection import connect
 from headrace.log.names import check_topic_name
+from headrace.log.offsets import latest_offsets
 from headrace.log.positions import Place, check_place, resolve
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+    from confluent_kafka.admin import ConsumerGroupDescription
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class Groups:
         if told.state in (ConsumerGroupState.DEAD, ConsumerGroupState.UNKNOWN) and not offsets:
             raise GroupError(f"there is no group {name!r}; see what there is with 'headrace group list'")
         readers = {(p.topic, p.partition): m.client_id for m in told.members for p in m.assignment.topic_partitions}
-        ends = self._ends(offsets)
+        ends = latest_offsets(self._client, [(p.topic, p.partition) for p in offsets], self._brokers)
         places = tuple(
             GroupOffset(p.topic, p.partition, p.offset, ends[p.topic, p.partition], readers.get((p.topic, p.partition)))
             for p in sorted(offsets)
@@ -128,13 +130,6 @@ class Groups:
         asked = self._client.list_consumer_group_offsets(request, request_timeout=PATIENCE)
         told: ConsumerGroupTopicPartitions = self._wait(asked[name], f"reading the offsets of the group {name!r}")
         return tuple(p for p in told.topic_partitions or () if p.offset >= 0)
-
-    def _ends(self, places: Sequence[TopicPartition]) -> dict[tuple[str, int], int]:
-        if not places:
-            return {}
-        wanted = {TopicPartition(p.topic, p.partition): OffsetSpec.latest() for p in places}
-        asked = self._client.list_offsets(wanted, request_timeout=PATIENCE)
-        return {(p.topic, p.partition): self._wait(done, "reading offsets").offset for p, done in asked.items()}
 
     def _wait(self, done: "Future[Any]", doing: str) -> Any:
         try:

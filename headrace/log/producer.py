@@ -1,7 +1,7 @@
 """Writing events to topics."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -16,6 +16,7 @@ from headrace.core.errors import (
     BufferFullError,
     ConfigError,
     DeliveryError,
+    EncodeError,
     EventTooLargeError,
     HeadraceError,
     TransactionError,
@@ -44,7 +45,7 @@ DEFAULTS = {
 _SERVE_EVERY = 64  # sends between two looks at delivery reports
 _SHOWN = 5  # failures told in an error
 _HURRY = 5.0  # seconds for what is still to be sent when the program fails
-_TRANSACTION_PATIENCE = 60.0
+_TRANSACTION_PATIENCE = 60  # seconds; also how long a producer that died keeps readers waiting
 _PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 
 
@@ -103,19 +104,15 @@ class Producer:
             raise ConfigError(f"on_full must be 'block', 'drop' or 'error', not {on_full!r}")
         settings: dict[str, Any] = DEFAULTS | connect(brokers, config)
         if transactional_id is not None:
-            settings["transactional.id"] = transactional_id
+            settings |= {"transactional.id": transactional_id, "delivery.timeout.ms": _TRANSACTION_PATIENCE * 1000}
         settings["delivery.report.only.error"] = on_delivery is None
         settings["on_delivery"] = self._report
-        try:
-            self._client = confluent_kafka.Producer(settings, logger=logger)
-        except (KafkaException, ValueError, TypeError) as error:
-            raise bad_config(error) from None
-        self._brokers = settings["bootstrap.servers"]
-        self._produce = self._client.produce
+        self._settings = settings
+        self._brokers: str = settings["bootstrap.servers"]
+        self._open()
         self._on_full = on_full
         self._on_delivery = on_delivery
         self._transactional = transactional_id is not None
-        self._ready = False
         self._known: set[str] = set()
         self._sent = self._failed = self._dropped = 0
         self._failures: list[str] = []
@@ -162,10 +159,16 @@ class Producer:
             if headers is None:
                 self._produce(topic, data, key, partition)
             else:
-                self._produce(topic, data, key, partition, headers=dict(headers), timestamp=_stamp(event_time))
+                self._produce(topic, data, key, partition, headers=_headers(headers), timestamp=_stamp(event_time))
         except (BufferError, KafkaException) as error:
             again = partial(
-                self._produce, topic, data, key, partition, headers=dict(headers or {}), timestamp=_stamp(event_time)
+                self._produce,
+                topic,
+                data,
+                key,
+                partition,
+                headers=_headers(headers or {}),
+                timestamp=_stamp(event_time),
             )
             return self._refused(error, topic, len(data or b"") + len(key or b""), again)
         self._sent = sent = self._sent + 1
@@ -228,11 +231,20 @@ class Producer:
         if error is None:
             self.close()
             return
-        left = self._client.flush(_HURRY)
-        if lost := left + self._failed:
+        self._hurry()
+        if lost := len(self._client) + self._failed:
             error.add_note(f"headrace: {lost} of {self._sent} events sent to {self._brokers} were not delivered")
         self._client.purge()
-        self._client.close()
+        with suppress(KafkaException):  # the program's own error is the one to tell
+            self._client.close()
+
+    def _open(self) -> None:
+        try:
+            self._client = confluent_kafka.Producer(self._settings, logger=logger)
+        except (KafkaException, ValueError, TypeError) as error:
+            raise bad_config(error) from None
+        self._produce = self._client.produce
+        self._ready = False  # for transactions
 
     def _check(self, topic: str) -> None:
         partitions_of(self._client, check_topic_name(topic), self._brokers)
@@ -288,6 +300,11 @@ class Producer:
                 Delivery(message.topic() or "", -1 if partition is None else partition, place, message.key(), told)
             )
 
+    def _hurry(self) -> None:
+        """Send what still waits, for a little while and without complaint."""
+        with suppress(KafkaException):
+            self._client.flush(_HURRY)
+
     def _raise_failures(self) -> None:
         if not self._failures:
             return
@@ -322,14 +339,22 @@ class Producer:
         self._raise_failures()
 
     def _abort(self, consumer: "Consumer | None") -> None:
-        failures = self._failures
-        self._failures = []  # events of an aborted transaction are not lost: they never were
+        self._hurry()  # aborting while the broker is being told of new partitions is fatal to the client
         try:
             self._client.abort_transaction(_TRANSACTION_PATIENCE)
         except KafkaException as error:
-            logger.warning("aborting a transaction failed: %s %s", error, failures)
+            logger.warning("a transaction was not aborted, which the next one does: %s", error)
+            self._open()
+        self._failures = []  # events of an aborted transaction are not lost: they never were
         if consumer is not None:
             consumer.rewind()
+
+
+def _headers(given: Mapping[str, str | bytes]) -> list[tuple[str, str | bytes | None]]:
+    for name, value in given.items():
+        if not isinstance(name, str) or "\0" in name or not isinstance(value, str | bytes):
+            raise EncodeError(f"a header is a name and text or bytes, not {name!r}: {value!r}")
+    return [(name, encode(value)) for name, value in given.items()]
 
 
 def _stamp(time: datetime | None) -> int:

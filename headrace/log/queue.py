@@ -61,8 +61,8 @@ class Queue:
     """Hands out the messages of a topic as jobs, each to one worker of the group at a time.
 
     However many workers share a group, whatever the number of partitions, each job goes to one of them. It comes again,
-    to any worker, when it is released, when its worker dies (at once) or when its worker holds it longer than
-    ``timeout``. A job that was delivered ``max_deliveries`` times becomes a dead letter in ``<topic>.dlq``. A job that
+    to any worker, when it is released (at once), when its worker dies (within seconds) or when its worker holds it
+    longer than ``timeout``. A job that was delivered ``max_deliveries`` times becomes a dead letter in ``<topic>.dlq``. A job that
     is neither acknowledged nor rejected when the next one is asked for is released. Order is not kept.
 
     A worker takes what a producer sent as one batch at once: let producers of slow jobs send them singly, with
@@ -121,7 +121,12 @@ class Queue:
         self._unused: Counter[tuple[int, int]] = Counter()  # deliveries to us of jobs that we gave back unseen
         self._fetched_at = 0.0
         self._current: Job | None = None
-        self._client = _share_consumer(settings | {"group.id": group, "share.acknowledgement.mode": "explicit"})
+        own = {
+            "group.id": group,
+            "share.acknowledgement.mode": "explicit",
+            "max.poll.interval.ms": milliseconds(self._timeout),  # a worker that hangs leaves its partitions to others
+        }
+        self._client = _share_consumer(settings | own)
         self._client.subscribe([topic])
 
     def __iter__(self) -> Iterator[Job]:
@@ -169,6 +174,8 @@ class Queue:
         try:
             found = list(self._client.poll(timeout))
         except KafkaException as error:
+            if error.args[0].code() == KafkaError._MAX_POLL_EXCEEDED:  # we took too long and left; this was our return
+                return False
             raise translate(error, f"taking jobs from {self.topic!r}", self._brokers) from None
         self._fetched_at = time.monotonic()
         for message in found:
@@ -189,22 +196,27 @@ class Queue:
             self._commit()
 
     def _settle(self, job: Job, how: AcknowledgeType) -> None:
-        if job.settled:
-            return
+        late = self._late(job)
         job.settled = True
         if how != AcknowledgeType.RELEASE:
             self._unused.pop(_place(job._message), None)
-        try:
-            self._client.acknowledge(job._message, how)
-        except RuntimeError as error:  # the client's word for a message it does not hold any more
-            raise _expired(job, self._timeout) from error
-        if self._confirm and not self._commit():
+        self._client.acknowledge(job._message, how)
+        taken = self._commit() if self._confirm else True
+        if how != AcknowledgeType.RELEASE and (late or not taken):
             raise _expired(job, self._timeout)
 
     def _bury(self, job: Job, reason: str) -> None:
-        if not job.settled:
+        if not self._late(job):
             self._dead.put(job, reason, deliveries=str(job.deliveries))
-            self._settle(job, AcknowledgeType.REJECT)
+        self._settle(job, AcknowledgeType.REJECT)
+
+    def _late(self, job: Job) -> bool:
+        """Whether the job has gone to another worker; the broker does not tell if that one was faster."""
+        if job.settled:
+            raise JobExpiredError(
+                f"{job!r} was settled already: by ack, release or reject, or because the next job was asked for"
+            )
+        return time.monotonic() - self._fetched_at >= self._timeout.total_seconds()
 
     def _commit(self) -> bool:
         """Send acknowledgements and return whether the broker took all of them."""

@@ -12,6 +12,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
 
+from headrace.core.codec import encode_json
 from headrace.core.errors import DecodeError, HeadraceError, RemoteError, RequestError, RequestTimeoutError
 from headrace.core.quantities import parse_span
 from headrace.log.client import logger
@@ -35,7 +36,8 @@ _PROMPT = {"linger.ms": 0}  # a request is waited for: do not wait for company
 class Requester:
     """Sends requests to a topic and gives each its own reply, many in flight at once.
 
-    Replies come back through ``<topic>.replies``, which is created where it is missing. May be used from many threads.
+    Requests and replies are JSON. Replies come back through ``<topic>.replies``, which is created where it is missing.
+    May be used from many threads.
 
     Args:
         topic: Where the requests go; must exist.
@@ -102,7 +104,7 @@ class Requester:
             self._waiting[number] = reply
             heapq.heappush(self._deadlines, (time.monotonic() + span, number))
         try:
-            self._producer.send(self.topic, value, key=key, headers=headers)
+            self._producer.send(self.topic, encode_json(value), key=key, headers=headers)
         except BaseException:
             self._take(number)
             raise
@@ -247,7 +249,7 @@ class Responder:
         except Exception as error:  # whatever the user's handler raises belongs to the requester
             value, headers[_ERROR] = None, f"{type(error).__name__}: {error}"
         try:
-            self._producer.send(topic, value, headers=headers, partition=partition)
+            self._producer.send(topic, encode_json(value), headers=headers, partition=partition)
         except HeadraceError as error:  # too large, not JSON, a reply topic that is gone
             logger.warning("a reply to %s could not be sent: %s", topic, error)
             with suppress(HeadraceError):

@@ -1,22 +1,20 @@
 """Creating, listing, describing, configuring and deleting topics."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
     AlterConfigOpType,
-    ClusterMetadata,
     ConfigEntry,
     ConfigResource,
     ConfigSource,
     NewPartitions,
     NewTopic,
-    OffsetSpec,
     ResourceType,
     TopicMetadata,
 )
@@ -25,16 +23,16 @@ from headrace.core.errors import BrokerError, ConfigError, HeadraceError, TopicE
 from headrace.core.quantities import milliseconds, parse_size, parse_span
 from headrace.core.settings import Settings
 from headrace.log.broker.cluster import Cluster
-from headrace.log.client import PATIENCE, admin_client, partitions_of, translate, unknown_topic
+from headrace.log.client import PATIENCE, admin_client, metadata, partitions_of, translate, unknown_topic
 from headrace.log.connection import connect
 from headrace.log.names import check_topic_name
+from headrace.log.offsets import earliest_offsets, latest_offsets
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
 DEFAULT_PARTITIONS = 4
 _BROKER_DEFAULT = -1
-_UNSETTLED = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
 class Policy(TypedDict, total=False):
@@ -135,13 +133,11 @@ class Topics:
             if not exist_ok:
                 raise
         count = partitions_of(self._client, name, self._brokers)
-        self._offsets(
-            [TopicPartition(name, number) for number in range(count)], OffsetSpec.latest()
-        )  # all have leaders
+        latest_offsets(self._client, [(name, n) for n in range(count)], self._brokers)  # once all have leaders
 
     def list(self, *, internal: bool = False) -> tuple[TopicInfo, ...]:
         """Return all topics, Kafka's own only if asked for; their ``config`` is left empty."""
-        found = self._metadata().topics
+        found = metadata(self._client, self._brokers).topics
         return self._described({n: t for n, t in found.items() if internal or not n.startswith("__")}, {})
 
     def describe(self, name: str) -> TopicInfo:
@@ -172,7 +168,7 @@ class Topics:
         self._known(name)
         self._wait(self._client.delete_topics([name], request_timeout=PATIENCE)[name], f"deleting the topic {name!r}")
         deadline = time.monotonic() + PATIENCE
-        while name in self._metadata().topics and time.monotonic() < deadline:
+        while name in metadata(self._client, self._brokers).topics and time.monotonic() < deadline:
             time.sleep(0.02)
 
     def __enter__(self) -> Self:
@@ -181,16 +177,10 @@ class Topics:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         return None
 
-    def _metadata(self) -> ClusterMetadata:
-        try:
-            return self._client.list_topics(timeout=PATIENCE)
-        except KafkaException as error:
-            raise translate(error, "listing the topics", self._brokers) from None
-
     def _known(self, name: str) -> TopicMetadata:
         check_topic_name(name)
-        if (found := self._metadata().topics.get(name)) is None:
-            raise unknown_topic(self._client, name)
+        if (found := metadata(self._client, self._brokers).topics.get(name)) is None:
+            raise unknown_topic(self._client, name, self._brokers)
         return found
 
     def _settings(self, name: str) -> dict[str, str]:
@@ -203,9 +193,9 @@ class Topics:
     def _described(
         self, topics: Mapping[str, TopicMetadata], configs: Mapping[str, dict[str, str]]
     ) -> tuple[TopicInfo, ...]:
-        places = [TopicPartition(name, number) for name, topic in topics.items() for number in topic.partitions]
-        earliest = self._offsets(places, OffsetSpec.earliest())
-        latest = self._offsets(places, OffsetSpec.latest())
+        places = [(name, number) for name, topic in topics.items() for number in topic.partitions]
+        earliest = earliest_offsets(self._client, places, self._brokers)
+        latest = latest_offsets(self._client, places, self._brokers)
         sizes = self._sizes()
 
         def partition(here: tuple[str, int], found: Any) -> PartitionInfo:
@@ -220,21 +210,6 @@ class Topics:
             )
             for name, topic in sorted(topics.items())
         )
-
-    def _offsets(self, places: Sequence[TopicPartition], spec: OffsetSpec) -> dict[tuple[str, int], int]:
-        """Return one offset for each of ``places``; a partition that has no leader at the moment is asked again."""
-        found: dict[tuple[str, int], int] = {}
-        deadline = time.monotonic() + PATIENCE
-        while missing := [place for place in places if (place.topic, place.partition) not in found]:
-            wanted = dict.fromkeys(missing, spec)
-            for place, done in self._client.list_offsets(wanted, request_timeout=PATIENCE).items():
-                try:
-                    found[place.topic, place.partition] = done.result().offset
-                except KafkaException as error:
-                    if error.args[0].code() not in _UNSETTLED or time.monotonic() > deadline:
-                        raise self._explained(error, f"reading the offsets of {place.topic!r}") from None
-                    time.sleep(0.02)
-        return found
 
     def _sizes(self) -> dict[tuple[str, int], int]:
         """Return bytes on disk by partition; only the managed broker's folders can be looked into."""

@@ -160,7 +160,7 @@ def _settings(node: Node, cluster: Sequence[Node], durability: Durability) -> di
         "group.share.min.heartbeat.interval.ms": 250,
         "group.share.heartbeat.interval.ms": 500,
         "group.share.min.session.timeout.ms": 3000,
-        "group.share.session.timeout.ms": 10000,
+        "group.share.session.timeout.ms": 3000,
         # Work queues choose their own time-outs and tries.
         "group.share.min.record.lock.duration.ms": 1000,
         "group.share.max.record.lock.duration.ms": 3600000,
@@ -169,6 +169,10 @@ def _settings(node: Node, cluster: Sequence[Node], durability: Durability) -> di
         "broker.session.timeout.ms": 3000,
         "broker.heartbeat.interval.ms": 500,
         "controlled.shutdown.max.retries": 1,
+        # Retention and compaction are looked after every few seconds, not minutes: what one tries is seen to work.
+        "log.initial.task.delay.ms": 1000,
+        "log.retention.check.interval.ms": 5000,
+        "log.cleaner.backoff.ms": 2000,
         # 128 MB by default, taken whole at the start; 32 MB compact more than a million keys in one pass.
         "log.cleaner.dedupe.buffer.size": 33554432,
     }

@@ -1,0 +1,156 @@
+import json
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from headrace.cli.topic_tail import parse_place
+from headrace.log import Producer
+from tests.cli.outcome import refused, row, rows
+
+HEADRACE = Path(sys.executable).with_name("headrace")
+
+
+@pytest.fixture
+def filled(topic):
+    """A topic with the numbers 0 to 19, five in each partition, under the keys a and b; four at a time are as old."""
+    with Producer() as producer:
+        for number in range(20):
+            producer.send(topic, {"n": number}, key="ab"[number % 2], partition=number % 4)
+            if number % 4 == 3:
+                producer.flush()
+    return topic
+
+
+def numbers(done):
+    return sorted(event["value"]["n"] for event in rows(done))
+
+
+def test_an_event_has_its_place_time_key_headers_and_value(headrace, topic):
+    with Producer() as producer:
+        producer.send(topic, {"n": 1}, key="k", headers={"trace": "t"}, partition=2)
+    event = row(headrace("topic", "tail", topic, "--no-follow"))
+    age = datetime.now(UTC) - datetime.fromisoformat(event.pop("timestamp"))
+    assert timedelta(0) <= age < timedelta(minutes=1)
+    assert event == {
+        "topic": topic,
+        "partition": 2,
+        "offset": 0,
+        "key": "k",
+        "headers": {"trace": "t"},
+        "value": {"n": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--last", "8"], range(12, 20)),
+        (["-n", "100"], range(20)),
+        (["-n", "0"], []),
+        (["--from", "start"], range(20)),
+        (["--from", "end"], []),
+        (["--from", "3"], range(12, 20)),
+        (["--from", "1 hour"], range(20)),
+        (["--from", "1 hour ago"], range(20)),
+        (["--from", "2024-05-01T10:00"], range(20)),
+        (["--partition", "1"], [1, 5, 9, 13, 17]),
+        (["--partition", "1", "-n", "2"], [13, 17]),
+        (["--from", "start", "--partition", "3"], [3, 7, 11, 15, 19]),
+        (["--key", "a", "-n", "2"], [16, 18]),
+        (["--from", "start", "--key", "b"], range(1, 20, 2)),
+        (["--key", "nobody"], []),
+    ],
+    ids=lambda value: " ".join(map(str, value)),
+)
+def test_where_to_begin_and_what_to_show(cli, filled, options, expected):
+    assert numbers(cli("topic", "tail", filled, "--no-follow", *options)) == list(expected)
+
+
+def test_the_last_ten_are_shown_unless_told(cli, filled):
+    found = numbers(cli("topic", "tail", filled, "--no-follow"))
+    assert len(found) == 10
+    assert set(range(12, 20)) < set(found)
+
+
+@pytest.mark.parametrize("options", [[], ["--from", "start"], ["--from", "start", "--no-follow"], ["-n", "3"]])
+def test_it_ends_after_so_many(cli, filled, options):
+    assert len(rows(cli("topic", "tail", filled, "--limit", "2", *options))) == 2
+
+
+def test_new_events_are_shown_as_they_arrive_until_ctrl_c(filled, tmp_path):
+    command = [HEADRACE, "topic", "tail", filled, "-n", "1"]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as tail,
+        Producer() as producer,
+    ):
+        assert json.loads(tail.stdout.readline())["value"]["n"] in range(16, 20)
+        for number in (20, 21):
+            producer.send(filled, {"n": number})
+            producer.flush()
+            assert json.loads(tail.stdout.readline())["value"] == {"n": number}
+        tail.send_signal(signal.SIGINT)
+        assert tail.wait(timeout=20) == 0
+        assert (tail.stdout.read(), tail.stderr.read()) == (b"", b"")
+
+
+def test_values_of_any_bytes_are_a_line_each(cli, topic):
+    given = [b"not json", b"\xff\0\n", None, b'"text"', b""]
+    with Producer() as producer:
+        for value in given:
+            producer.send(topic, value, key=b"k\xff", partition=0)
+    found = rows(cli("topic", "tail", topic, "--no-follow"))
+    assert [event["value"] for event in found] == ["not json", "�\0\n", None, "text", ""]
+    assert {event["key"] for event in found} == {"k�"}
+
+
+def test_for_people_an_event_is_one_line_that_harms_no_terminal(cli, topic):
+    with Producer() as producer:
+        producer.send(topic, "a\nb\x1b[31m [bold]x[/bold]", key="k\n\x1b[0m", partition=0)
+        producer.send(topic, None, key="gone", partition=0)
+        producer.send(topic, "ü\xa0" + "x" * 500, partition=0)
+    first, second, third = cli("topic", "tail", topic, "--no-follow", "--format", "text").stdout.splitlines()
+    assert first.endswith(r"0@0  k\n\x1b[0m  a\nb\x1b[31m [bold]x[/bold]")
+    assert second.endswith("0@1  gone  (deleted)")
+    assert third.endswith(r"0@2  -  ü\xa0" + "x" * 500)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--from", "nonsense"], ["--from", "'nonsense' is not a place", "'start', 'end', an offset, a time"]),
+        (["--from", ""], ["--from", "'' is not a place"]),
+        (["--from", "-1"], ["--from", "'-1' is not a place"]),
+        (["--from", "2024-13-01"], ["--from", "'2024-13-01' is not a place"]),
+        (["--from", "0001-01-01"], ["--from", "'0001-01-01' is not a place"]),
+        (["--limit", "0"], ["--limit", "greater than or equal to 1"]),
+        (["--limit", "many"], ["--limit"]),
+        (["--last", "-1"], ["--last", "greater than or equal to 0"]),
+        (["--partition", "-1"], ["--partition", "greater than or equal to 0"]),
+        (["--partition", "99"], ["has partitions 0 to 3, not 99"]),
+        (["--partition", "99", "--from", "start"], ["has partitions 0 to 3, not 99"]),
+    ],
+    ids=lambda value: "",
+)
+def test_wrong_options_are_refused(cli, topic, options, words):
+    refused(cli("topic", "tail", topic, "--no-follow", *options), 2, *words)
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ("start", "earliest"),
+        ("latest", "latest"),
+        ("0", 0),
+        ("17", 17),
+        ("5 minutes", timedelta(minutes=5)),
+        ("5 min ago", timedelta(minutes=5)),
+        ("2024-05-01T10:00Z", datetime(2024, 5, 1, 10, tzinfo=UTC)),
+        ("2024-05-01", datetime(2024, 5, 1).astimezone()),
+    ],
+)
+def test_places_as_people_write_them(given, place):
+    assert parse_place(given) == place
