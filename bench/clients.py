@@ -26,6 +26,7 @@ INVOICES: list[dict[str, Any]] = [
     }
     for i in range(1000)
 ]
+SAMPLE = orjson.dumps(INVOICES[0])
 
 
 def bare_producer(topic: str, address: dict[str, Any]) -> float:

@@ -60,7 +60,7 @@ def up(
     settings = Settings.load()
     _refuse_configured(settings)
     cluster = Cluster(settings)
-    already = cluster.running() is not None
+    already = bool(cluster.nodes()) and all(process.find(node) for node in cluster.nodes())
     begun = time.monotonic()
     address = cluster.up(brokers, durability.value if durability else None, tell=say)
     if wants_json(format):

@@ -5,26 +5,31 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
 from headrace.cli.invoices import invoices
 from headrace.cli.output import say
+from headrace.core.errors import GroupError
 from headrace.core.settings import Settings
 from headrace.log.broker.cluster import Cluster
 from headrace.log.consumer import Consumer
+from headrace.log.groups import Groups
 from headrace.log.producer import Producer
 from headrace.log.topics import Topics
 
 TOPIC = "invoices"
 GROUP = "demo"
 _HEAD_START = 3.0  # seconds by which the tills are ahead of the reader, so that there is lag to see
+_CATCH_UP = 2  # times the rate of the tills that the reader manages
+_TICK = 0.25  # seconds between two pictures
 _BAR = 24
 
 
@@ -54,7 +59,7 @@ def demo(
         with ThreadPoolExecutor(1) as pool:
             tills = pool.submit(_send, rate, ended)
             try:
-                _watch(seconds)
+                _watch(seconds, rate)
             except KeyboardInterrupt:
                 pass
             finally:
@@ -98,39 +103,47 @@ def _send(rate: int, ended: threading.Event) -> None:
                 return
 
 
-def _watch(seconds: float) -> None:
+def _watch(seconds: float, rate: int) -> None:
     head_start = min(_HEAD_START, seconds / 2)
     begun = time.monotonic()
     seen: dict[int, Progress] = {}
     with _screen() as show:
         while time.monotonic() < begun + head_start:
             show(_waiting(seen), "The tills are sending; the reader joins in a moment.")
-            time.sleep(0.25)
+            time.sleep(_TICK)
         with Consumer(TOPIC, group=GROUP, start="earliest") as consumer:
             consumer.lag()  # waits for partitions: on a new broker the first group takes seconds to form
             deadline = time.monotonic() + seconds - head_start
             while time.monotonic() < deadline:
-                _read(consumer, seen, time.monotonic() + 0.4)
+                _read(consumer, seen, most=int(_CATCH_UP * rate * _TICK) + 1)
                 for (_, partition), lag in consumer.lag().items():
                     seen.setdefault(partition, Progress()).lag = lag
                 show(seen, f"The group '{GROUP}' reads; {max(0, deadline - time.monotonic()):.0f} s to go.")
 
 
 def _waiting(seen: dict[int, Progress]) -> dict[int, Progress]:
-    with Topics() as topics:
-        for partition in topics.describe(TOPIC).partitions:
-            seen[partition.id] = Progress(lag=partition.latest - partition.earliest)
+    """Show how far ahead the tills are of the group, or of nobody before its first run."""
+    with Topics() as topics, Groups() as groups:
+        lags = {p.id: p.latest - p.earliest for p in topics.describe(TOPIC).partitions}
+        with suppress(GroupError):
+            lags |= {offset.partition: offset.lag for offset in groups.describe(GROUP).offsets}
+    seen.update({partition: Progress(lag=lag) for partition, lag in lags.items()})
     return seen
 
 
-def _read(consumer: Consumer, seen: dict[int, Progress], until: float) -> None:
+def _read(consumer: Consumer, seen: dict[int, Progress], most: int) -> None:
+    """Read for one tick, but no more than ``most``: a reader that has work to do with each invoice."""
+    until = time.monotonic() + _TICK
     while (left := until - time.monotonic()) > 0:
-        event = consumer.poll(left)
-        if event is not None:
-            progress = seen.setdefault(event.partition, Progress())
-            progress.events += 1
-            progress.revenue += event.value["amount"]
-            progress.last = event.value
+        event = consumer.poll(left) if most else None
+        if event is None:
+            time.sleep(max(0.0, until - time.monotonic()))
+            return
+        most -= 1
+        progress = seen.setdefault(event.partition, Progress())
+        progress.events += 1
+        progress.revenue += event.value["amount"]
+        progress.last = event.value
 
 
 @contextmanager
@@ -153,7 +166,7 @@ def _screen() -> Iterator[Any]:
 
 
 def _table(seen: dict[int, Progress], told: str) -> Table:
-    table = Table(title="invoices", caption=told, title_style="bold")
+    table = Table(title="invoices", caption=told, title_style="bold", box=SIMPLE_HEAD)
     for name, justify in (("partition", "right"), ("read", "right"), ("lag", "right"), ("", "left")):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     table.add_column("revenue", justify="right")

@@ -65,9 +65,9 @@ def _check(name: str, look: Callable[[], str]) -> Check:
 
 def _settings() -> str:
     settings = Settings.load()
-    return (
-        f"home {settings.home}, brokers {settings.brokers or 'managed'}, durability {settings.durability or 'process'}"
-    )
+    layout = Cluster(settings).layout()
+    durability = settings.durability or (layout.durability if layout else "process")
+    return f"home {settings.home}, brokers {settings.brokers or 'managed'}, durability {durability}"
 
 
 def _java() -> str:

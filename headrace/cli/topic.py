@@ -91,7 +91,7 @@ def describe(name: Name, format: FormatOption = None) -> None:
         for p in topic.partitions
     ]
     if wants_json(format):
-        print_json(_summary(topic) | {"partitions": partitions, "config": topic.config})
+        print_json(_summary(topic) | {"offsets": partitions, "config": topic.config})
         return
     print_object(_summary(topic) | {"size": _size(topic.size)}, format)
     say("")

@@ -37,8 +37,8 @@ def encode_json(value: Any) -> bytes:
         return orjson.dumps(value)
     except TypeError as error:
         raise EncodeError(
-            f"{reprlib.repr(value)} cannot be written as JSON: {error}; send a dict, a list, text, bytes or None, "
-            "with text keys, whole numbers below 2^64 and values that JSON knows"
+            f"{reprlib.repr(value)} cannot be written as JSON: {error}; use dicts with text keys, lists, text, "
+            "whole numbers below 2^64, booleans, None, datetimes or dataclasses"
         ) from None
 
 

@@ -29,8 +29,9 @@ _DEFAULTS = {
     "fetch.wait.max.ms": 100,
     "session.timeout.ms": 10_000,  # a member that died is missed in ten seconds, not in forty-five
     "heartbeat.interval.ms": 1_000,
+    "max.poll.interval.ms": 600_000,
 }
-_LARGEST_BATCH = 1000
+_LARGEST_BATCH = 500
 _SLOW = 1.0  # seconds; a batch that takes longer to handle is followed by a smaller one
 _TICK = 0.5  # seconds between two looks whether there is anything to do
 
@@ -84,6 +85,8 @@ class Consumer:
             raise ConfigError("a group shares out the partitions by itself; give either group= or partitions=")
         self._only = partitions
         self._topics = [check_topic_name(name) for name in ([topics] if isinstance(topics, str) else topics)]
+        if not self._topics:
+            raise ConfigError("a consumer needs at least one topic")
         self._decode = decoder(format)
         self._start = check_place(start)
         self._group = group
@@ -95,9 +98,11 @@ class Consumer:
         self._received = datetime.now(UTC)
         self._size = 1
         self._ended: set[tuple[str, int]] = set()
+        self._sought: dict[tuple[str, int], int] = {}  # where partitions will go on that were not read since
         self._settings = connect(brokers, config)
         self._brokers: str = self._settings["bootstrap.servers"]
         self._admin: AdminClient | None = None
+        self._closing = False
         self._client = _client(_DEFAULTS | self._settings | self._own_settings())
         try:
             self._begin()
@@ -142,10 +147,7 @@ class Consumer:
         mine = [p for p in self._assigned() if partition in (None, p.partition)]
         if not mine:
             raise ConfigError(f"this consumer does not read partition {partition} of {', '.join(self._topics)}")
-        for target in resolve(self._client, mine, place):
-            self._client.seek(target)
-            self._ended.discard((target.topic, target.partition))
-        self._forget({(p.topic, p.partition) for p in mine})
+        self._go_to(resolve(self._client, mine, place))
 
     def lag(self) -> dict[tuple[str, int], int]:
         """Return how many events lie ahead of the one handed out last, by topic and partition."""
@@ -153,11 +155,11 @@ class Consumer:
             self._admin = admin_client(self._settings)
         places = [(p.topic, p.partition) for p in self._assigned()]
         here = {(p.topic, p.partition): p.offset for p in self._offsets(self._given)}
-        if begun := [TopicPartition(*place) for place in places if place not in here]:
-            here |= {(p.topic, p.partition): p.offset for p in self._client.committed(begun, timeout=PATIENCE)}
+        if new := [TopicPartition(*place) for place in places if place not in here and self._group is not None]:
+            here |= {(p.topic, p.partition): p.offset for p in self._client.committed(new, timeout=PATIENCE)}
         first = earliest_offsets(self._admin, places, self._brokers)
         ends = latest_offsets(self._admin, places, self._brokers)
-        return {place: ends[place] - max(first[place], here[place]) for place in places}
+        return {place: ends[place] - max(first[place], here.get(place, 0)) for place in places}
 
     def partitions(self) -> list[tuple[str, int]]:
         """Return the topics and partitions that this consumer reads now."""
@@ -172,12 +174,7 @@ class Consumer:
 
     def rewind(self) -> None:
         """Go back to what the group has committed last, as after an aborted transaction."""
-        for place in self._client.committed(self._client.assignment(), timeout=PATIENCE):
-            if place.offset >= 0:
-                self._client.seek(place)
-            else:
-                self._client.seek(resolve(self._client, [place], self._start)[0])
-        self._forget({(p.topic, p.partition) for p in self._client.assignment()})
+        self._go_to(self._begin_at(self._client.assignment()))
 
     def close(self) -> None:
         """Commit what was handled, with ``commit="auto"``, and leave the group."""
@@ -200,11 +197,13 @@ class Consumer:
     def _begin(self) -> None:
         counts = {topic: partitions_of(self._client, topic, self._brokers) for topic in self._topics}
         if self._group is not None:
-            named = isinstance(self._start, str)
-            self._client.subscribe(self._topics, **({} if named else {"on_assign": self._on_assign}))
+            placed = {} if self._start == "earliest" else {"on_assign": self._on_assign}
+            self._client.subscribe(self._topics, **placed)
             return
         chosen = [TopicPartition(topic, n) for topic, count in counts.items() for n in self._chosen(topic, count)]
-        self._client.assign(resolve(self._client, chosen, self._start))
+        begin = resolve(self._client, chosen, self._start)
+        self._client.assign(begin)
+        self._sought = {(p.topic, p.partition): p.offset for p in begin}
 
     def _chosen(self, topic: str, count: int) -> Sequence[int]:
         chosen = range(count) if self._only is None else self._only
@@ -213,9 +212,29 @@ class Consumer:
         return chosen
 
     def _on_assign(self, client: confluent_kafka.Consumer, partitions: list[TopicPartition]) -> None:
-        committed = client.committed(partitions, timeout=PATIENCE)
-        new = resolve(client, [p for p in committed if p.offset < 0], self._start)
-        client.incremental_assign([p for p in committed if p.offset >= 0] + new)
+        if self._closing:  # whoever comes next has them
+            return
+        begin = self._begin_at(partitions)
+        client.incremental_assign(begin)
+        self._sought |= {(p.topic, p.partition): p.offset for p in begin}
+
+    def _begin_at(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Return where the group goes on: what it committed, or where new groups start."""
+        if not partitions:
+            return []
+        committed = self._client.committed(partitions, timeout=PATIENCE)
+        new = resolve(self._client, [p for p in committed if p.offset < 0], self._start)
+        return [p for p in committed if p.offset >= 0] + new
+
+    def _go_to(self, targets: list[TopicPartition]) -> None:
+        """Read on at ``targets``, and forget what was fetched at the old places."""
+        for target in targets:
+            self._client.seek(target)
+            self._sought[target.topic, target.partition] = target.offset
+        places = {(p.topic, p.partition) for p in targets}
+        self._ended -= places
+        self._batch = [message for message in self._batch[self._given :] if _place(message) not in places]
+        self._given = 0
 
     def _fetch(self, timeout: float) -> bool:
         """Replace the batch, which was handled whole, by the next one."""
@@ -228,6 +247,9 @@ class Consumer:
             one = self._client.poll(timeout)
             batch = [] if one is None else [one]
         self._batch = self._sound(batch)
+        if self._sought:
+            for message in self._batch:
+                self._sought.pop(_place(message), None)
         self._fetched_at = time.monotonic()
         self._received = datetime.now(UTC)
         return bool(self._batch)
@@ -244,6 +266,8 @@ class Consumer:
             error = message.error()
             if error is not None and error.code() == KafkaError._PARTITION_EOF:
                 self._ended.add(_place(message))
+            elif error is not None and error.code() == KafkaError._MAX_POLL_EXCEEDED:
+                logger.warning("%s; other members have its partitions, it joins again", error.str())
             elif error is not None and (error.fatal() or not error.retriable()):
                 raise translate(error, f"reading {', '.join(self._topics)}", self._brokers)
         return sound
@@ -255,9 +279,9 @@ class Consumer:
     def _offsets(self, count: int) -> list[TopicPartition]:
         """Return where each partition goes on after the first ``count`` events of the batch."""
         read = self._client.position(self._client.assignment())
-        places = {(p.topic, p.partition): p.offset for p in read if p.offset >= 0}
-        ahead = {_place(message): message.offset() or 0 for message in reversed(self._batch[count:])}
-        return [TopicPartition(*place, ahead.get(place, offset)) for place, offset in places.items()]
+        ahead = self._sought | {_place(message): message.offset() or 0 for message in reversed(self._batch[count:])}
+        next_up = {(p.topic, p.partition): ahead.get((p.topic, p.partition), p.offset) for p in read}
+        return [TopicPartition(*place, offset) for place, offset in next_up.items() if offset >= 0]
 
     def _store(self, offsets: list[TopicPartition]) -> None:
         if not self._auto or not offsets:
@@ -274,15 +298,10 @@ class Consumer:
                 self._fetch(0.1)
         return assigned
 
-    def _forget(self, partitions: set[tuple[str, int]]) -> None:
-        """Drop what was fetched of ``partitions`` but not handed out: it was read at the old place."""
-        self._batch = [message for message in self._batch[self._given :] if _place(message) not in partitions]
-        self._given = 0
-
     def _leave(self, handled: int) -> None:
         if self._auto:
             self._store(self._offsets(max(0, handled)))
-        self._batch, self._given = [], 0
+        self._batch, self._given, self._closing = [], 0, True
         self._client.close()
 
     def _need_group(self, what: str) -> None:

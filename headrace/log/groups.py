@@ -1,12 +1,11 @@
 """Consumer groups: who reads what, how far, how far behind."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka import (
-    OFFSET_BEGINNING,
     Consumer,
     ConsumerGroupState,
     ConsumerGroupTopicPartitions,
@@ -15,10 +14,10 @@ from confluent_kafka import (
 )
 
 from headrace.core.errors import GroupError
-from headrace.log.client import PATIENCE, admin_client, logger, partitions_of, translate
+from headrace.log.client import PATIENCE, admin_client, logger, metadata, partitions_of, translate
 from headrace.log.connection import connect
 from headrace.log.names import check_topic_name
-from headrace.log.offsets import latest_offsets
+from headrace.log.offsets import earliest_offsets, latest_offsets
 from headrace.log.positions import Place, check_place, resolve
 
 if TYPE_CHECKING:
@@ -29,7 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GroupOffset:
-    """How far a group is in one partition, and which member reads it."""
+    """How far a group is in one partition, and which member reads it.
+
+    A partition of which it has committed nothing counts from its start.
+    """
 
     topic: str
     partition: int
@@ -87,12 +89,16 @@ class Groups:
         if told.state in (ConsumerGroupState.DEAD, ConsumerGroupState.UNKNOWN) and not offsets:
             raise GroupError(f"there is no group {name!r}; see what there is with 'headrace group list'")
         readers = {(p.topic, p.partition): m.client_id for m in told.members for p in m.assignment.topic_partitions}
-        ends = latest_offsets(self._client, [(p.topic, p.partition) for p in offsets], self._brokers)
-        places = tuple(
-            GroupOffset(p.topic, p.partition, p.offset, ends[p.topic, p.partition], readers.get((p.topic, p.partition)))
-            for p in sorted(offsets)
+        committed = {(p.topic, p.partition): p.offset for p in offsets}
+        places = self._partitions({topic for topic, _ in (*committed, *readers)})
+        first = earliest_offsets(self._client, places, self._brokers)
+        ends = latest_offsets(self._client, places, self._brokers)
+        return GroupInfo(
+            name,
+            told.state.name.lower(),
+            tuple(sorted(m.member_id for m in told.members)),
+            tuple(GroupOffset(*p, committed.get(p, first[p]), ends[p], readers.get(p)) for p in places),
         )
-        return GroupInfo(name, told.state.name.lower(), tuple(sorted(m.member_id for m in told.members)), places)
 
     def seek(self, name: str, topic: str, place: Place) -> None:
         """Put a group that nobody is a member of now to ``place`` in all partitions of ``topic``."""
@@ -101,17 +107,16 @@ class Groups:
         probe = Consumer({**self._settings, "group.id": name}, logger=logger)
         try:
             targets = resolve(probe, [TopicPartition(topic, number) for number in range(count)], place)
-            absolute = [_absolute(probe, target) for target in targets]
         except KafkaException as error:
             raise translate(error, f"looking for the place in {topic!r}", self._brokers) from None
         finally:
             probe.close()
         asked = self._client.alter_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(name, absolute)], request_timeout=PATIENCE
+            [ConsumerGroupTopicPartitions(name, targets)], request_timeout=PATIENCE
         )
         done: ConsumerGroupTopicPartitions = self._wait(asked[name], f"moving the group {name!r}")
         if failed := [p for p in done.topic_partitions or [] if p.error is not None]:
-            raise GroupError(f"the group {name!r} was not moved: {failed[0].error}; stop its members first")
+            raise GroupError(f"the group {name!r} was not moved: {_told(failed[0])}; stop its members first")
 
     def delete(self, name: str) -> None:
         """Delete a group that nobody is a member of, with its position."""
@@ -131,6 +136,10 @@ class Groups:
         told: ConsumerGroupTopicPartitions = self._wait(asked[name], f"reading the offsets of the group {name!r}")
         return tuple(p for p in told.topic_partitions or () if p.offset >= 0)
 
+    def _partitions(self, topics: set[str]) -> Sequence[tuple[str, int]]:
+        known = metadata(self._client, self._brokers).topics
+        return [(topic, number) for topic in sorted(topics & set(known)) for number in sorted(known[topic].partitions)]
+
     def _wait(self, done: "Future[Any]", doing: str) -> Any:
         try:
             return done.result()
@@ -143,9 +152,5 @@ class Groups:
             raise translate(error, doing, self._brokers) from None
 
 
-def _absolute(client: Consumer, place: TopicPartition) -> TopicPartition:
-    """Return ``place`` with a real offset inside what the partition holds."""
-    low, high = client.get_watermark_offsets(TopicPartition(place.topic, place.partition), timeout=PATIENCE) or (0, 0)
-    if place.offset < 0:
-        return TopicPartition(place.topic, place.partition, low if place.offset == OFFSET_BEGINNING else high)
-    return TopicPartition(place.topic, place.partition, min(max(place.offset, low), high))
+def _told(place: TopicPartition) -> str:
+    return place.error.str() if place.error is not None else ""

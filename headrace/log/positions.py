@@ -1,9 +1,10 @@
 """Places in a topic: the start, the end, an offset, a time."""
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from headrace.core.errors import ConfigError
 from headrace.log.client import PATIENCE, translate
@@ -29,31 +30,31 @@ def check_place(place: Place) -> Place:
 def resolve(client: Consumer, partitions: Sequence[TopicPartition], place: Place) -> list[TopicPartition]:
     """Return ``partitions`` with the offsets at which ``place`` lies in each.
 
-    The end is the one of now. A partition that has nothing at or after a time begins at its end; one that a map does
-    not name, at its start.
+    The end is the one of now, not the one when the first fetch gets there. An offset that a partition does not hold
+    becomes its start or its end, whichever is nearer. A partition that has nothing at or after a time begins at its
+    end; one that a map does not name, at its start.
     """
     if isinstance(place, timedelta):
         place = datetime.now(UTC) - place
     if isinstance(place, datetime):
         return _at_time(client, partitions, place)
-    if place == "latest":
-        return [_at_end(client, partition) for partition in partitions]
-    return [TopicPartition(p.topic, p.partition, _offset(place, p.partition)) for p in partitions]
+    return [_at_offset(client, p, _offset(place, p.partition)) for p in partitions]
 
 
-def _at_end(client: Consumer, partition: TopicPartition) -> TopicPartition:
-    # The end of now, not the end when the first fetch gets there: what is sent in between is wanted.
+def _at_offset(client: Consumer, partition: TopicPartition, wanted: float) -> TopicPartition:
     try:
-        _, end = client.get_watermark_offsets(partition, timeout=PATIENCE) or (0, OFFSET_END)
+        first, end = client.get_watermark_offsets(partition, timeout=PATIENCE) or (0, 0)
     except KafkaException as error:
-        raise translate(error, f"looking for the end of {partition.topic!r}") from None
-    return TopicPartition(partition.topic, partition.partition, end)
+        raise translate(error, f"looking for the offsets of {partition.topic!r}") from None
+    return TopicPartition(partition.topic, partition.partition, int(min(max(wanted, first), end)))
 
 
-def _offset(place: str | int | Mapping[int, int], partition: int) -> int:
+def _offset(place: str | int | Mapping[int, int], partition: int) -> float:
     if isinstance(place, Mapping):
-        return place.get(partition, OFFSET_BEGINNING)
-    return place if isinstance(place, int) else OFFSET_BEGINNING
+        return place.get(partition, 0)
+    if isinstance(place, int):
+        return place
+    return 0 if place == "earliest" else math.inf
 
 
 def _at_time(client: Consumer, partitions: Sequence[TopicPartition], time: datetime) -> list[TopicPartition]:
@@ -63,4 +64,4 @@ def _at_time(client: Consumer, partitions: Sequence[TopicPartition], time: datet
         found = client.offsets_for_times(wanted, timeout=PATIENCE)
     except KafkaException as error:
         raise translate(error, f"looking for the offsets of {time.isoformat()}") from None
-    return [TopicPartition(p.topic, p.partition, p.offset if p.offset >= 0 else OFFSET_END) for p in found]
+    return [p if p.offset >= 0 else _at_offset(client, p, math.inf) for p in found]

@@ -278,8 +278,8 @@ class Producer:
         code = error.args[0].code()
         if code == KafkaError.MSG_SIZE_TOO_LARGE:
             return EventTooLargeError(
-                f"an event for {topic!r} has {size:,} bytes, the most is {LARGEST:,}; "
-                "send the large part elsewhere and its address here, or split it"
+                f"an event for {topic!r} is too large: its value and key have {size:,} bytes, and the log takes "
+                f"{LARGEST:,} with headers and a few bytes more; send the large part elsewhere and its address here"
             )
         if code == KafkaError._STATE and self._transactional:
             return TransactionError("a transactional producer sends inside 'with producer.transaction():' only")

@@ -62,17 +62,19 @@ class Queue:
 
     However many workers share a group, whatever the number of partitions, each job goes to one of them. It comes again,
     to any worker, when it is released (at once), when its worker dies (within seconds) or when its worker holds it
-    longer than ``timeout``. A job that was delivered ``max_deliveries`` times becomes a dead letter in ``<topic>.dlq``. A job that
-    is neither acknowledged nor rejected when the next one is asked for is released. Order is not kept.
+    longer than ``timeout``. A job that was delivered ``max_deliveries`` times becomes a dead letter in ``<topic>.dlq``.
+    A job that is neither acknowledged nor rejected when the next one is asked for is released. Order is not kept.
 
-    A worker takes what a producer sent as one batch at once: let producers of slow jobs send them singly, with
-    ``Producer(config={"batch.num.messages": 1})``, so that idle workers can share them.
+    A worker takes what a producer sent as one batch at once, whatever ``prefetch`` says, and Kafka gives each partition
+    to as few workers as it can. For slow jobs use a topic of one partition, which all workers share, and let producers
+    send singly, with ``Producer(config={"batch.num.messages": 1})``.
 
     Args:
         topic: Must exist.
         group: The workers that share the jobs; each group gets all of them.
         max_deliveries: Tries before a job becomes a dead letter.
         timeout: How long a worker may hold a job; the same for all workers of the group.
+        prefetch: How many jobs to fetch at once; more is faster, fewer is fairer.
         confirm: Wait for the broker with each acknowledgement. False sends acknowledgements along with the next fetch:
             faster, but a crash in between lets the job come again.
         format: How values are decoded: ``"json"``, ``"text"`` or ``"raw"``.
@@ -97,6 +99,7 @@ class Queue:
         *,
         max_deliveries: int = 5,
         timeout: str | timedelta = "30 seconds",
+        prefetch: int = 1,
         confirm: bool = True,
         format: Format = "json",
         brokers: str | None = None,
@@ -104,6 +107,8 @@ class Queue:
     ) -> None:
         if not 1 <= max_deliveries < _TRIES[0]:
             raise ConfigError(f"max_deliveries must be between 1 and {_TRIES[0] - 1}, not {max_deliveries}")
+        if prefetch < 1:
+            raise ConfigError(f"prefetch must be at least 1, not {prefetch}")
         if not group:
             raise ConfigError("a queue needs a group: the workers that share its jobs")
         self.topic = check_topic_name(topic)
@@ -124,6 +129,7 @@ class Queue:
         own = {
             "group.id": group,
             "share.acknowledgement.mode": "explicit",
+            "max.poll.records": prefetch,
             "max.poll.interval.ms": milliseconds(self._timeout),  # a worker that hangs leaves its partitions to others
         }
         self._client = _share_consumer(settings | own)
@@ -198,12 +204,13 @@ class Queue:
     def _settle(self, job: Job, how: AcknowledgeType) -> None:
         late = self._late(job)
         job.settled = True
-        if how != AcknowledgeType.RELEASE:
-            self._unused.pop(_place(job._message), None)
         self._client.acknowledge(job._message, how)
         taken = self._commit() if self._confirm else True
-        if how != AcknowledgeType.RELEASE and (late or not taken):
+        if how == AcknowledgeType.RELEASE:
+            return
+        if late or not taken:
             raise _expired(job, self._timeout)
+        self._unused.pop(_place(job._message), None)
 
     def _bury(self, job: Job, reason: str) -> None:
         if not self._late(job):

@@ -197,11 +197,13 @@ class Responder:
     ) -> None:
         self._handler = handler
         self._stopped = threading.Event()
+        self._running = threading.Lock()
         self._queue = Queue(
             topic,
             group or f"{check_topic_name(topic)}.responders",
             max_deliveries=max_deliveries,
             timeout=timeout,
+            prefetch=100,
             confirm=False,
             brokers=brokers,
             config=config,
@@ -210,19 +212,21 @@ class Responder:
 
     def run(self) -> None:
         """Answer requests until `stop` is called."""
-        while not self._stopped.is_set():
-            if job := self._queue.get(0.2):
-                self._respond(job)
+        with self._running:
+            while not self._stopped.is_set():
+                if job := self._queue.get(0.2):
+                    self._respond(job)
 
     def stop(self) -> None:
         """Make `run` return after the request in hand; may be called from any thread."""
         self._stopped.set()
 
     def close(self) -> None:
-        """Leave the group and let go of the connections."""
+        """Stop, wait for the request in hand, leave the group and let go of the connections."""
         self.stop()
-        self._queue.close()
-        self._producer.close()
+        with self._running:
+            self._queue.close()
+            self._producer.close()
 
     def __enter__(self) -> Self:
         return self

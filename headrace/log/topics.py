@@ -1,7 +1,7 @@
 """Creating, listing, describing, configuring and deleting topics."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
@@ -156,20 +156,20 @@ class Topics:
         resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
         done = self._client.incremental_alter_configs([resource], request_timeout=PATIENCE)
         self._wait(done[resource], f"configuring the topic {name!r}")
+        _until(lambda: changes.items() <= ({key: "" for key in changes} | self._settings(name)).items())
 
     def grow(self, name: str, partitions: int) -> None:
         """Add partitions, up to ``partitions``; keys then hash to other partitions than before."""
         self._known(name)
         done = self._client.create_partitions([NewPartitions(name, partitions)], request_timeout=PATIENCE)
         self._wait(done[name], f"adding partitions to {name!r}")
+        _until(lambda: partitions_of(self._client, name, self._brokers) == partitions)
 
     def delete(self, name: str) -> None:
         """Delete a topic with all its events, and wait until it is gone."""
         self._known(name)
         self._wait(self._client.delete_topics([name], request_timeout=PATIENCE)[name], f"deleting the topic {name!r}")
-        deadline = time.monotonic() + PATIENCE
-        while name in metadata(self._client, self._brokers).topics and time.monotonic() < deadline:
-            time.sleep(0.02)
+        _until(lambda: name not in metadata(self._client, self._brokers).topics)
 
     def __enter__(self) -> Self:
         return self
@@ -242,6 +242,13 @@ class Topics:
         if kafka.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             return BrokerError(f"{doing} failed: this user may not; ask whoever runs {self._brokers}")
         return translate(error, doing, self._brokers)
+
+
+def _until(seen: Callable[[], bool]) -> None:
+    """Wait until brokers show what the controller has decided, which takes them some milliseconds."""
+    deadline = time.monotonic() + PATIENCE
+    while not seen() and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def _config(policy: Policy) -> dict[str, str]:

@@ -92,6 +92,12 @@ def test_up_without_jars(cli, tmp_path, stopped):
     refused(done, 1, f"HEADRACE_JARS is {tmp_path}", "kafka_2.13-4.3.1.jar", "Copy them there")
 
 
+def test_up_without_a_network(cli, tmp_path, stopped):
+    proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "https_proxy"), "http://127.0.0.1:9")
+    done = cli("up", env={**stopped, **proxies, "NO_PROXY": "", "XDG_CACHE_HOME": str(tmp_path)})
+    refused(done, 1, ".jar could not be fetched", "Check the network", "HEADRACE_JARS")
+
+
 def test_down_where_nothing_runs(cli, stopped):
     assert row(cli("down", env=stopped)) == {"stopped": [], "erased": False}
     assert "No broker was running in" in told(cli("down", "--format", "text", env=stopped))

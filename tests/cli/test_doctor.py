@@ -51,11 +51,6 @@ def test_jars_that_are_not_there_yet_are_no_fault(cli, stopped, tmp_path):
         ({"XDG_CACHE_HOME": "file"}, "jars", ["file cannot be written", "set XDG_CACHE_HOME"]),
         ({"XDG_CACHE_HOME": "~nobody-of-that-name"}, "jars", ["set XDG_CACHE_HOME"]),
         ({"HEADRACE_HOME": "file"}, "disk", ["file cannot be written", "set HEADRACE_HOME"]),
-        (
-            {"HEADRACE_BROKERS": "127.0.0.1:1"},
-            "broker",
-            ["no broker answers at 127.0.0.1:1", "correct HEADRACE_BROKERS"],
-        ),
     ],
     ids=lambda value: "",
 )

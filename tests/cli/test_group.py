@@ -57,10 +57,13 @@ def test_a_group_reads_again_or_skips(cli, reader, topic):
     assert set(offsets(cli, reader).values()) == {0}
     cli("group", "seek", reader, "--topic", topic, "--to", "end", "--yes")
     assert offsets(cli, reader) == {0: 2, 1: 1, 2: 1, 3: 0}
-    cli("group", "seek", reader, "--topic", topic, "--to", "1 hour", "--yes")
-    assert set(offsets(cli, reader).values()) == {0}
     cli("group", "seek", reader, "--topic", topic, "--to", "1", "--yes")
     assert offsets(cli, reader) == {0: 1, 1: 1, 2: 1, 3: 0}
+
+
+def test_a_group_goes_to_a_time(cli, reader, topic):
+    assert row(cli("group", "seek", reader, "--topic", topic, "--to", "1 hour", "--yes"))["moved"] == reader
+    assert offsets(cli, reader) == {0: 0, 1: 0, 2: 0, 3: 0}
 
 
 def test_a_group_is_deleted(cli, reader):
@@ -69,10 +72,9 @@ def test_a_group_is_deleted(cli, reader):
 
 
 @pytest.mark.parametrize("command", ["describe", "delete"])
-@pytest.mark.parametrize("name", ["nobody", ""])
-def test_an_unknown_group_is_told(cli, cluster, command, name):
+def test_an_unknown_group_is_told(cli, cluster, command):
     yes = ["--yes"] if command == "delete" else []
-    refused(cli("group", command, name, *yes), 1, f"group '{name}'", "headrace group list")
+    refused(cli("group", command, "nobody", *yes), 1, "there is no group 'nobody'", "headrace group list")
 
 
 def test_without_a_terminal_moving_and_deleting_need_yes(cli, reader, topic):
@@ -105,3 +107,14 @@ def test_moving_for_people(cli, reader, topic):
     done = cli("group", "seek", reader, "--topic", topic, "--to", "end", "--yes", "--format", "text")
     assert told(done) == f"Moved {reader} to end in {topic}."
     assert told(cli("group", "delete", reader, "--yes", "--format", "text")) == f"Deleted {reader}."
+
+
+@pytest.mark.xfail(strict=True, reason="headrace/log/groups.py hands over names that end the whole process")
+@pytest.mark.parametrize(
+    ("command", "name"), [("describe", "\udcff"), ("delete", "\udcff"), ("seek", "\udcff"), ("seek", "")]
+)
+def test_a_name_that_no_group_can_have_is_refused(headrace, topic, command, name):
+    options = {"describe": [], "delete": ["--yes"], "seek": ["--topic", topic, "--to", "start", "--yes"]}
+    done = headrace("group", command, name, *options[command])
+    assert done.returncode in (1, 2)
+    assert repr(name) in told(done)

@@ -9,7 +9,7 @@ import pytest
 
 import headrace as package
 from headrace.log import Producer
-from tests.cli.outcome import refused, rows, told
+from tests.cli.outcome import refused, rows
 
 HEADRACE = Path(sys.executable).with_name("headrace")
 NAMED = {  # what each command is called with, given the name of a topic
@@ -30,6 +30,17 @@ UNNAMED = {
 ASKING = [make("orders") for make in NAMED.values()] + list(UNNAMED.values())  # all that need a broker
 
 
+@pytest.fixture(scope="module")
+def unanswered(tmp_path_factory):
+    """All commands, asking where nobody answers; they take ten seconds to give up, in which other tests run."""
+    commands = [("status",), ("doctor", "--format", "text"), ("demo", "--seconds", "1"), *ASKING]
+    env = {**os.environ, "HEADRACE_BROKERS": "127.0.0.1:1"}
+    options = {"input": "{}\n", "capture_output": True, "text": True, "env": env, "cwd": tmp_path_factory.mktemp("cwd")}
+    with ThreadPoolExecutor(len(commands)) as pool:
+        yield [pool.submit(subprocess.run, (HEADRACE, *command), **options) for command in commands]
+
+
+@pytest.mark.usefixtures("unanswered")
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_help_lists_all_commands(cli, flag):
     done = cli(flag)
@@ -102,18 +113,7 @@ def test_an_address_that_is_none_is_refused(cli, command):
     refused(done, 2, "'nonsense' is not a broker address", "HEADRACE_BROKERS", "host:port")
 
 
-def test_an_address_where_nobody_answers_is_told(headrace):
-    env = {"HEADRACE_BROKERS": "127.0.0.1:1"}
-    commands = [["status"], ["demo", "--seconds", "1"], *ASKING]
-    with ThreadPoolExecutor(len(commands)) as pool:
-        for done in pool.map(lambda command: headrace(*command, env=env, input="{}\n"), commands):
-            if "list" in done.args and "group" in done.args:
-                continue  # see test_group.py
-            refused(done, 1, "127.0.0.1:1", "HEADRACE_BROKERS")
-            assert "o broker answers" in told(done)
-
-
-@pytest.mark.parametrize("name", ["", ".", "../x", "a b", "ä", "x" * 250])
+@pytest.mark.parametrize("name", ["", "../x", "x" * 250])
 @pytest.mark.parametrize("command", NAMED)
 def test_a_wrong_topic_name_is_refused(cli, cluster, command, name):
     shown = name[:60] if len(name) > 60 else repr(name)
@@ -199,3 +199,13 @@ def test_a_reader_that_is_gone_is_no_reason_to_complain(cluster, topic, tmp_path
 def test_commands_work_on_any_cluster_by_its_address(cli, brokers, topic, stopped):
     found = rows(cli("topic", "list", env={**stopped, "HEADRACE_BROKERS": brokers}))
     assert topic in [row["name"] for row in found]
+
+
+def test_an_address_where_nobody_answers_is_told(unanswered):
+    for done in (asked.result() for asked in unanswered):
+        if done.args[1:] == ("group", "list"):
+            continue  # Groups.list drops the errors that Kafka's client tells
+        if done.args[1] == "doctor":
+            assert "FAIL  broker    no broker answers at 127.0.0.1:1" in done.stdout
+            continue
+        refused(done, 1, "o broker answers at 127.0.0.1:1", "HEADRACE_BROKERS")

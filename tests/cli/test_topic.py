@@ -37,9 +37,9 @@ def test_describe_tells_of_each_partition(cli, topic):
     with Producer() as producer:
         producer.send(topic, {"n": 1}, partition=2)
     found = row(cli("topic", "describe", topic))
-    size = found["partitions"][2].pop("size")
+    size = found["offsets"][2].pop("size")
     assert 0 < size <= found["size"]
-    assert found["partitions"][2] == {
+    assert found["offsets"][2] == {
         "partition": 2,
         "leader": 1,
         "replicas": [1],
@@ -67,7 +67,7 @@ def test_every_setting_has_a_word(cli, cluster, name):
 
 def test_a_topic_grows(cli, topic):
     assert cli("topic", "config", topic, "--partitions", "6").returncode == 0
-    assert len(row(cli("topic", "describe", topic))["partitions"]) == 6
+    assert len(row(cli("topic", "describe", topic))["offsets"]) == 6
 
 
 def test_kafkas_own_topics_are_listed_only_if_asked_for(cli, cluster, group, topic):
@@ -156,3 +156,10 @@ def test_at_a_terminal_deleting_asks(topic, cli, answer, code, left):
     assert done.returncode == code
     assert "Traceback" not in done.stderr
     assert (topic in names(cli)) is left
+
+
+@pytest.mark.xfail(strict=True, reason="headrace/log/topics.py lets the client's ValueError pass")
+@pytest.mark.parametrize("option", [["--partitions", "1000000"], ["--config", "x=\udcff"]], ids=repr)
+@pytest.mark.parametrize("command", ["create", "config"])
+def test_what_the_client_refuses_is_told(cli, topic, name, command, option):
+    refused(cli("topic", command, topic if command == "config" else name, *option), 2)

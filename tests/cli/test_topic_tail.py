@@ -2,27 +2,30 @@ import json
 import signal
 import subprocess
 import sys
+import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from headrace.cli.topic_tail import parse_place
-from headrace.log import Producer
+from headrace.log import Producer, Topics
 from tests.cli.outcome import refused, row, rows
 
 HEADRACE = Path(sys.executable).with_name("headrace")
 
 
-@pytest.fixture
-def filled(topic):
+@pytest.fixture(scope="module")
+def filled(cluster):
     """A topic with the numbers 0 to 19, five in each partition, under the keys a and b; four at a time are as old."""
-    with Producer() as producer:
+    name = f"filled-{uuid.uuid4().hex[:12]}"
+    with Topics() as topics, Producer() as producer:
+        topics.create(name, partitions=4)
         for number in range(20):
-            producer.send(topic, {"n": number}, key="ab"[number % 2], partition=number % 4)
+            producer.send(name, {"n": number}, key="ab"[number % 2], partition=number % 4)
             if number % 4 == 3:
                 producer.flush()
-    return topic
+    return name
 
 
 def numbers(done):
@@ -54,6 +57,8 @@ def test_an_event_has_its_place_time_key_headers_and_value(headrace, topic):
         (["--from", "start"], range(20)),
         (["--from", "end"], []),
         (["--from", "3"], range(12, 20)),
+        (["--from", "100"], []),
+        (["--from", "99999999999999999999"], []),
         (["--from", "1 hour"], range(20)),
         (["--from", "1 hour ago"], range(20)),
         (["--from", "2024-05-01T10:00"], range(20)),
@@ -70,6 +75,12 @@ def test_where_to_begin_and_what_to_show(cli, filled, options, expected):
     assert numbers(cli("topic", "tail", filled, "--no-follow", *options)) == list(expected)
 
 
+@pytest.mark.xfail(strict=True, reason="headrace/log/positions.py hands over times that Kafka does not know")
+@pytest.mark.parametrize("place", ["1960-01-01", "1969-12-31T23:59:59.999Z", "999999 days"])
+def test_before_kafkas_time_is_the_start(cli, filled, place):
+    assert numbers(cli("topic", "tail", filled, "--no-follow", "--from", place)) == list(range(20))
+
+
 def test_the_last_ten_are_shown_unless_told(cli, filled):
     found = numbers(cli("topic", "tail", filled, "--no-follow"))
     assert len(found) == 10
@@ -81,15 +92,17 @@ def test_it_ends_after_so_many(cli, filled, options):
     assert len(rows(cli("topic", "tail", filled, "--limit", "2", *options))) == 2
 
 
-def test_new_events_are_shown_as_they_arrive_until_ctrl_c(filled, tmp_path):
-    command = [HEADRACE, "topic", "tail", filled, "-n", "1"]
+def test_new_events_are_shown_as_they_arrive_until_ctrl_c(topic, tmp_path):
+    with Producer() as producer:
+        producer.send(topic, {"n": 0})
+    command = [HEADRACE, "topic", "tail", topic]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as tail,
         Producer() as producer,
     ):
-        assert json.loads(tail.stdout.readline())["value"]["n"] in range(16, 20)
-        for number in (20, 21):
-            producer.send(filled, {"n": number})
+        assert json.loads(tail.stdout.readline())["value"] == {"n": 0}
+        for number in (1, 2):
+            producer.send(topic, {"n": number})
             producer.flush()
             assert json.loads(tail.stdout.readline())["value"] == {"n": number}
         tail.send_signal(signal.SIGINT)
@@ -135,8 +148,8 @@ def test_for_people_an_event_is_one_line_that_harms_no_terminal(cli, topic):
     ],
     ids=lambda value: "",
 )
-def test_wrong_options_are_refused(cli, topic, options, words):
-    refused(cli("topic", "tail", topic, "--no-follow", *options), 2, *words)
+def test_wrong_options_are_refused(cli, filled, options, words):
+    refused(cli("topic", "tail", filled, "--no-follow", *options), 2, *words)
 
 
 @pytest.mark.parametrize(

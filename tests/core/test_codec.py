@@ -17,7 +17,7 @@ SCALARS = (
     | st.floats(allow_nan=False, allow_infinity=False)
     | TEXT
 )
-JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner), max_leaves=20)
+JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner), max_leaves=8)
 
 
 @dataclass
@@ -62,7 +62,7 @@ def test_dataclasses_times_and_ids_have_a_form_in_json():
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, {1: "a"}, 2**64, {"a": b"x"}, {"a": "\udcff"}])
 def test_what_has_no_form_in_json_is_refused(value):
-    with pytest.raises(EncodeError, match=r"cannot be written as JSON: .*; send a dict, a list, text, bytes or None"):
+    with pytest.raises(EncodeError, match=r"cannot be written as JSON: .*; use dicts with text keys, lists, text"):
         encode(value)
 
 

@@ -323,3 +323,46 @@ def test_a_group_with_members_is_not_moved_or_deleted(topic, group):
                 act()
     with Groups() as groups, pytest.raises(GroupError, match="no group"):
         groups.describe("nobody-ever")
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(("start", "expected"), [("latest", 0), (3, 2), ({0: 4}, 1), (999, 0), ("earliest", 5)])
+def test_lag_before_the_first_event_counts_from_where_reading_begins(topic, group, start, expected, grouped):
+    fill(topic, range(5), partition=0)
+    with Consumer(topic, group=group if grouped else None, start=start) as consumer:
+        assert consumer.lag()[topic, 0] == expected
+        consumer.seek("earliest")
+        assert consumer.lag()[topic, 0] == 5
+        consumer.seek(2)
+        assert consumer.lag()[topic, 0] == 3
+        assert consumer.poll(10).value == 2
+        assert consumer.lag()[topic, 0] == 2
+
+
+def test_a_commit_after_a_seek_commits_the_new_place(topic, group):
+    fill(topic, range(5), partition=0)
+    with Consumer(topic, group=group, commit="manual") as consumer:
+        consumer.poll(10)
+        consumer.seek(3, partition=0)
+        consumer.commit()
+    assert values(topic, group=group) == [3, 4]
+
+
+def test_partitions_of_which_nothing_was_committed_count_as_lag(topic, group):
+    for partition in (0, 1):
+        fill(topic, range(5), partition=partition)
+    with Consumer(topic, group=group, commit="manual") as consumer:
+        consumer.poll(10)
+        consumer.commit()
+    with Groups() as groups:
+        assert groups.describe(group).lag == 9
+
+
+def test_an_offset_beyond_the_end_is_the_end(topic):
+    fill(topic, range(5), partition=0)
+    assert values(topic, start=1000) == []
+
+
+def test_no_topics():
+    with pytest.raises(ConfigError, match="at least one topic"):
+        Consumer([])
