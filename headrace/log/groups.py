@@ -1,6 +1,7 @@
 """Consumer groups: who reads what, how far, how far behind."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -13,7 +14,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from headrace.core.errors import GroupError
+from headrace.core.errors import GroupError, HeadraceError
 from headrace.log.client import PATIENCE, admin_client, logger, metadata, partitions_of, translate
 from headrace.log.connection import connect
 from headrace.log.names import check_topic_name
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from confluent_kafka.admin import ConsumerGroupDescription
+
+
+_UNREADY = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
+_BUSY = ("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS")
+_UNKNOWN = ("GROUP_ID_NOT_FOUND", "INVALID_GROUP_ID")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +84,15 @@ class Groups:
 
     def list(self) -> tuple[GroupInfo, ...]:
         """Return all consumer groups with their lag."""
-        found = self._wait(self._client.list_consumer_groups(request_timeout=PATIENCE), "listing the groups")
+        found = self._ask(lambda: self._client.list_consumer_groups(request_timeout=PATIENCE), "listing the groups")
         return tuple(self.describe(group.group_id) for group in sorted(found.valid, key=lambda g: g.group_id))
 
     def describe(self, name: str) -> GroupInfo:
         """Return one group with its members, offsets and lag."""
-        asked = self._client.describe_consumer_groups([name], request_timeout=PATIENCE)
-        told: ConsumerGroupDescription = self._wait(asked[name], f"describing the group {name!r}")
+        told: ConsumerGroupDescription = self._ask(
+            lambda: self._client.describe_consumer_groups([name], request_timeout=PATIENCE)[name],
+            f"describing the group {name!r}",
+        )
         offsets = self._committed(name)
         if told.state in (ConsumerGroupState.DEAD, ConsumerGroupState.UNKNOWN) and not offsets:
             raise GroupError(f"there is no group {name!r}; see what there is with 'headrace group list'")
@@ -111,18 +119,21 @@ class Groups:
             raise translate(error, f"looking for the place in {topic!r}", self._brokers) from None
         finally:
             probe.close()
-        asked = self._client.alter_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(name, targets)], request_timeout=PATIENCE
+        wanted = [ConsumerGroupTopicPartitions(name, targets)]
+        done: ConsumerGroupTopicPartitions = self._ask(
+            lambda: self._client.alter_consumer_group_offsets(wanted, request_timeout=PATIENCE)[name],
+            f"moving the group {name!r}",
         )
-        done: ConsumerGroupTopicPartitions = self._wait(asked[name], f"moving the group {name!r}")
         if failed := [p for p in done.topic_partitions or [] if p.error is not None]:
             raise GroupError(f"the group {name!r} was not moved: {_told(failed[0])}; stop its members first")
 
     def delete(self, name: str) -> None:
         """Delete a group that nobody is a member of, with its position."""
         self.describe(name)
-        asked = self._client.delete_consumer_groups([name], request_timeout=PATIENCE)
-        self._wait(asked[name], f"deleting the group {name!r}")
+        self._ask(
+            lambda: self._client.delete_consumer_groups([name], request_timeout=PATIENCE)[name],
+            f"deleting the group {name!r}",
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -132,24 +143,34 @@ class Groups:
 
     def _committed(self, name: str) -> tuple[TopicPartition, ...]:
         request = [ConsumerGroupTopicPartitions(name)]
-        asked = self._client.list_consumer_group_offsets(request, request_timeout=PATIENCE)
-        told: ConsumerGroupTopicPartitions = self._wait(asked[name], f"reading the offsets of the group {name!r}")
+        told: ConsumerGroupTopicPartitions = self._ask(
+            lambda: self._client.list_consumer_group_offsets(request, request_timeout=PATIENCE)[name],
+            f"reading the offsets of the group {name!r}",
+        )
         return tuple(p for p in told.topic_partitions or () if p.offset >= 0)
 
     def _partitions(self, topics: set[str]) -> Sequence[tuple[str, int]]:
         known = metadata(self._client, self._brokers).topics
         return [(topic, number) for topic in sorted(topics & set(known)) for number in sorted(known[topic].partitions)]
 
-    def _wait(self, done: "Future[Any]", doing: str) -> Any:
-        try:
-            return done.result()
-        except KafkaException as error:
-            name = error.args[0].name()
-            if name in ("NON_EMPTY_GROUP", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS"):
-                raise GroupError(f"{doing} failed: the group has members; stop them first") from None
-            if name in ("GROUP_ID_NOT_FOUND", "INVALID_GROUP_ID"):
-                raise GroupError(f"{doing} failed: there is no such group; see 'headrace group list'") from None
-            raise translate(error, doing, self._brokers) from None
+    def _ask(self, request: "Callable[[], Future[Any]]", doing: str) -> Any:
+        """Return the answer to ``request``; a coordinator that is not ready, as on a new broker, is asked again."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return request().result()
+            except KafkaException as error:
+                if error.args[0].name() not in _UNREADY or time.monotonic() > deadline:
+                    raise self._explained(error, doing) from None
+                time.sleep(0.05)
+
+    def _explained(self, error: KafkaException, doing: str) -> HeadraceError:
+        name = error.args[0].name()
+        if name in _BUSY:
+            return GroupError(f"{doing} failed: the group has members; stop them first")
+        if name in _UNKNOWN:
+            return GroupError(f"{doing} failed: there is no such group; see 'headrace group list'")
+        return translate(error, doing, self._brokers)
 
 
 def _told(place: TopicPartition) -> str:

@@ -15,9 +15,9 @@ import psutil
 import pytest
 from confluent_kafka.admin import ConfigResource, ResourceType
 
-from headrace.core.errors import BrokerStartError, ConfigError, JavaNotFoundError
+from headrace.core.errors import BrokerStartError, ConfigError, GroupError, JavaNotFoundError
 from headrace.core.settings import Settings
-from headrace.log import Consumer, Producer, Topics
+from headrace.log import Consumer, Groups, Producer, Topics
 from headrace.log.broker import process
 from headrace.log.broker.cluster import Cluster
 from headrace.log.client import admin_client
@@ -56,6 +56,13 @@ def test_up_twice_is_one_broker_and_data_survive_down(own):
     assert own.down() == []
     assert own.up() == address  # the port is remembered
     assert read(address, "orders") == [1, 2, 3]
+
+
+def test_groups_can_be_asked_for_on_a_broker_that_never_had_any(own):
+    with Groups(own.up()) as groups:
+        with pytest.raises(GroupError, match="there is no"):
+            groups.describe("audit")
+        assert groups.list() == ()
 
 
 def test_programs_that_start_at_once_get_one_broker(own):
