@@ -1,5 +1,7 @@
 """headrace demo: a broker, a stream of invoices, and a reader that catches up with it."""
 
+import os
+import shutil
 import sys
 import threading
 import time
@@ -25,7 +27,7 @@ from headrace.log.groups import Groups
 from headrace.log.producer import Producer
 from headrace.log.topics import Topics
 
-TOPIC = "invoices"
+TOPIC = "demo-invoices"  # of its own: nobody else's data are touched
 GROUP = "demo"
 _HEAD_START = 3.0  # seconds by which the tills are ahead of the reader, so that there is lag to see
 _CATCH_UP = 2  # times the rate of the tills that the reader manages
@@ -88,7 +90,12 @@ def _broker(keep: bool) -> Iterator[None]:
         else:
             cluster.down()
             say("Stopped the broker; the invoices stay. See them again:")
-            say("  headrace up && headrace topic tail invoices")
+            say(f"  {_program()} up && {_program()} topic tail {TOPIC}")
+
+
+def _program() -> str:
+    """Return how to call this command from here: its folder need not be on the PATH."""
+    return "headrace" if shutil.which("headrace") else os.path.relpath(sys.argv[0])
 
 
 def _send(rate: int, ended: threading.Event) -> None:

@@ -2,7 +2,9 @@
 
 import hashlib
 import os
+import shutil
 import tempfile
+import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +19,7 @@ from headrace.core.errors import ConfigError, JarChecksumError, JarUnavailableEr
 if TYPE_CHECKING:
     from jgo.maven import MavenContext
 
+_ABANDONED = 3600  # seconds after which a fetch is not under way any more
 _AT_ONCE = 4  # downloads side by side
 _STAGING = ".fetching-"
 
@@ -102,6 +105,7 @@ def _download(jars: Sequence[Jar], cache: Path) -> None:
 
     try:
         cache.mkdir(parents=True, exist_ok=True)
+        _sweep(cache)
         staging = tempfile.TemporaryDirectory(dir=cache, prefix=_STAGING)
     except OSError as error:
         raise JarUnavailableError(
@@ -116,6 +120,13 @@ def _download(jars: Sequence[Jar], cache: Path) -> None:
                 done.result()
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _sweep(cache: Path) -> None:
+    """Delete what fetches that were killed have left behind."""
+    for folder in cache.glob(f"{_STAGING}*"):
+        if time.time() - folder.stat().st_mtime > _ABANDONED:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _download_one(jar: Jar, context: "MavenContext", cache: Path, tick: Callable[[], None]) -> None:

@@ -14,7 +14,7 @@ from headrace.core.errors import ConfigError
 from headrace.log.client import PATIENCE, admin_client, bad_config, logger, partitions_of, translate
 from headrace.log.connection import connect
 from headrace.log.event import Event
-from headrace.log.names import check_topic_name
+from headrace.log.names import check_group_name, check_topic_name
 from headrace.log.offsets import earliest_offsets, latest_offsets
 from headrace.log.positions import Place, check_place, resolve
 
@@ -79,8 +79,6 @@ class Consumer:
     ) -> None:
         if commit not in get_args(Commit):
             raise ConfigError(f"commit must be 'auto' or 'manual', not {commit!r}")
-        if group == "":
-            raise ConfigError("a group needs a name; leave group out to read without one")
         if group is not None and partitions is not None:
             raise ConfigError("a group shares out the partitions by itself; give either group= or partitions=")
         self._only = partitions
@@ -89,7 +87,7 @@ class Consumer:
             raise ConfigError("a consumer needs at least one topic")
         self._decode = decoder(format)
         self._start = check_place(start)
-        self._group = group
+        self._group = None if group is None else check_group_name(group)
         self._follow = follow
         self._auto = commit == "auto" and group is not None
         self._batch: list[Message] = []

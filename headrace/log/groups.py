@@ -17,7 +17,7 @@ from confluent_kafka import (
 from headrace.core.errors import GroupError, HeadraceError
 from headrace.log.client import PATIENCE, admin_client, logger, metadata, partitions_of, translate
 from headrace.log.connection import connect
-from headrace.log.names import check_topic_name
+from headrace.log.names import check_group_name, check_topic_name
 from headrace.log.offsets import earliest_offsets, latest_offsets
 from headrace.log.positions import Place, check_place, resolve
 
@@ -84,11 +84,16 @@ class Groups:
 
     def list(self) -> tuple[GroupInfo, ...]:
         """Return all consumer groups with their lag."""
+        metadata(self._client, self._brokers)  # tells sooner if nobody answers
         found = self._ask(lambda: self._client.list_consumer_groups(request_timeout=PATIENCE), "listing the groups")
+        if found.errors:
+            raise self._explained(found.errors[0], "listing the groups")
         return tuple(self.describe(group.group_id) for group in sorted(found.valid, key=lambda g: g.group_id))
 
     def describe(self, name: str) -> GroupInfo:
         """Return one group with its members, offsets and lag."""
+        check_group_name(name)
+        metadata(self._client, self._brokers)
         told: ConsumerGroupDescription = self._ask(
             lambda: self._client.describe_consumer_groups([name], request_timeout=PATIENCE)[name],
             f"describing the group {name!r}",
@@ -110,6 +115,7 @@ class Groups:
 
     def seek(self, name: str, topic: str, place: Place) -> None:
         """Put a group that nobody is a member of now to ``place`` in all partitions of ``topic``."""
+        check_group_name(name)
         check_place(place)
         count = partitions_of(self._client, check_topic_name(topic), self._brokers)
         probe = Consumer({**self._settings, "group.id": name}, logger=logger)

@@ -1,8 +1,8 @@
-"""Kafka's rule for names of topics."""
+"""Kafka's rules for names."""
 
 import re
 
-from headrace.core.errors import TopicNameError
+from headrace.core.errors import ConfigError, TopicNameError
 
 LONGEST = 249
 
@@ -15,3 +15,13 @@ def check_topic_name(name: str) -> str:
     raise TopicNameError(
         f"{shown} is not a topic name; use 1 to {LONGEST} letters, digits, '.', '_' and '-', but not '.' or '..'"
     )
+
+
+def check_group_name(name: str) -> str:
+    """Return ``name`` if a group can have it; the Kafka client does not survive some that none can have."""
+    try:
+        if name and "\0" not in name and name.encode():
+            return name
+    except (AttributeError, TypeError, UnicodeEncodeError):
+        pass
+    raise ConfigError(f"{name!r} is not the name of a group; use text that is not empty")

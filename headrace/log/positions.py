@@ -1,8 +1,9 @@
 """Places in a topic: the start, the end, an offset, a time."""
 
 import math
+import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
@@ -35,9 +36,9 @@ def resolve(client: Consumer, partitions: Sequence[TopicPartition], place: Place
     end; one that a map does not name, at its start.
     """
     if isinstance(place, timedelta):
-        place = datetime.now(UTC) - place
+        return _at_time(client, partitions, time.time() - place.total_seconds())
     if isinstance(place, datetime):
-        return _at_time(client, partitions, place)
+        return _at_time(client, partitions, place.timestamp())
     return [_at_offset(client, p, _offset(place, p.partition)) for p in partitions]
 
 
@@ -57,11 +58,11 @@ def _offset(place: str | int | Mapping[int, int], partition: int) -> float:
     return 0 if place == "earliest" else math.inf
 
 
-def _at_time(client: Consumer, partitions: Sequence[TopicPartition], time: datetime) -> list[TopicPartition]:
-    stamp = int(time.timestamp() * 1000)
+def _at_time(client: Consumer, partitions: Sequence[TopicPartition], seconds: float) -> list[TopicPartition]:
+    stamp = max(0, int(seconds * 1000))  # Kafka's time begins in 1970
     wanted = [TopicPartition(p.topic, p.partition, stamp) for p in partitions]
     try:
         found = client.offsets_for_times(wanted, timeout=PATIENCE)
     except KafkaException as error:
-        raise translate(error, f"looking for the offsets of {time.isoformat()}") from None
+        raise translate(error, "looking for the offsets of a time") from None
     return [p if p.offset >= 0 else _at_offset(client, p, math.inf) for p in found]

@@ -1,5 +1,6 @@
 """Writing events to topics."""
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -115,6 +116,7 @@ class Producer:
         self._transactional = transactional_id is not None
         self._known: set[str] = set()
         self._sent = self._failed = self._dropped = 0
+        self._counting = threading.Lock()
         self._failures: list[str] = []
 
     def send(
@@ -171,8 +173,7 @@ class Producer:
                 timestamp=_stamp(event_time),
             )
             return self._refused(error, topic, len(data or b"") + len(key or b""), again)
-        self._sent = sent = self._sent + 1
-        if not sent % _SERVE_EVERY:
+        if not self._count() % _SERVE_EVERY:
             self._client.poll(0)
         return True
 
@@ -238,6 +239,11 @@ class Producer:
         with suppress(KafkaException):  # the program's own error is the one to tell
             self._client.close()
 
+    def _count(self) -> int:
+        with self._counting:  # threads may share a producer
+            self._sent += 1
+            return self._sent
+
     def _open(self) -> None:
         try:
             self._client = confluent_kafka.Producer(self._settings, logger=logger)
@@ -271,7 +277,7 @@ class Producer:
                 again()
             except BufferError:
                 continue
-            self._sent += 1
+            self._count()
             return True
 
     def _explained(self, error: KafkaException, topic: str, size: int) -> HeadraceError:

@@ -18,7 +18,7 @@ from headrace.log.client import PATIENCE, admin_client, bad_config, logger, part
 from headrace.log.connection import connect
 from headrace.log.dead_letters import DeadLetters
 from headrace.log.event import Event
-from headrace.log.names import check_topic_name
+from headrace.log.names import check_group_name, check_topic_name
 
 _TRIES = (25, 10)  # the most deliveries that a managed broker allows, and any other one
 _SAFE = 0.6  # the part of the time-out after which jobs fetched but not handed out are given back
@@ -109,8 +109,7 @@ class Queue:
             raise ConfigError(f"max_deliveries must be between 1 and {_TRIES[0] - 1}, not {max_deliveries}")
         if prefetch < 1:
             raise ConfigError(f"prefetch must be at least 1, not {prefetch}")
-        if not group:
-            raise ConfigError("a queue needs a group: the workers that share its jobs")
+        check_group_name(group)
         self.topic = check_topic_name(topic)
         self.max_deliveries = max_deliveries
         self._decode = decoder(format)

@@ -124,11 +124,15 @@ class Topics:
         check_topic_name(name)
         if partitions < 1:
             raise ConfigError(f"a topic has at least 1 partition, not {partitions}")
-        new = NewTopic(name, partitions, replication or _BROKER_DEFAULT, config=_config(policy) | dict(config or {}))
+        settings = _config(policy) | dict(config or {})
+        metadata(self._client, self._brokers)  # tells sooner if nobody answers
+
+        def request() -> "Future[Any]":
+            new = NewTopic(name, partitions, replication or _BROKER_DEFAULT, config=settings)
+            return self._client.create_topics([new], request_timeout=PATIENCE)[name]
+
         try:
-            self._wait(
-                self._client.create_topics([new], request_timeout=PATIENCE)[name], f"creating the topic {name!r}"
-            )
+            self._ask(request, f"creating the topic {name!r}")
         except TopicExistsError:
             if not exist_ok:
                 raise
@@ -154,21 +158,27 @@ class Topics:
             for key, value in changes.items()
         ]
         resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
-        done = self._client.incremental_alter_configs([resource], request_timeout=PATIENCE)
-        self._wait(done[resource], f"configuring the topic {name!r}")
+        self._ask(
+            lambda: self._client.incremental_alter_configs([resource], request_timeout=PATIENCE)[resource],
+            f"configuring the topic {name!r}",
+        )
         _until(lambda: changes.items() <= ({key: "" for key in changes} | self._settings(name)).items())
 
     def grow(self, name: str, partitions: int) -> None:
         """Add partitions, up to ``partitions``; keys then hash to other partitions than before."""
         self._known(name)
-        done = self._client.create_partitions([NewPartitions(name, partitions)], request_timeout=PATIENCE)
-        self._wait(done[name], f"adding partitions to {name!r}")
+        self._ask(
+            lambda: self._client.create_partitions([NewPartitions(name, partitions)], request_timeout=PATIENCE)[name],
+            f"adding partitions to {name!r}",
+        )
         _until(lambda: partitions_of(self._client, name, self._brokers) == partitions)
 
     def delete(self, name: str) -> None:
         """Delete a topic with all its events, and wait until it is gone."""
         self._known(name)
-        self._wait(self._client.delete_topics([name], request_timeout=PATIENCE)[name], f"deleting the topic {name!r}")
+        self._ask(
+            lambda: self._client.delete_topics([name], request_timeout=PATIENCE)[name], f"deleting the topic {name!r}"
+        )
         _until(lambda: name not in metadata(self._client, self._brokers).topics)
 
     def __enter__(self) -> Self:
@@ -185,8 +195,10 @@ class Topics:
 
     def _settings(self, name: str) -> dict[str, str]:
         resource = ConfigResource(ResourceType.TOPIC, name)
-        done = self._client.describe_configs([resource], request_timeout=PATIENCE)[resource]
-        found: dict[str, ConfigEntry] = self._wait(done, f"describing the topic {name!r}")
+        found: dict[str, ConfigEntry] = self._ask(
+            lambda: self._client.describe_configs([resource], request_timeout=PATIENCE)[resource],
+            f"describing the topic {name!r}",
+        )
         own = ConfigSource.DYNAMIC_TOPIC_CONFIG
         return {key: entry.value or "" for key, entry in sorted(found.items()) if ConfigSource(entry.source) == own}
 
@@ -222,11 +234,13 @@ class Topics:
                 total[place] = total.get(place, 0) + size
         return total
 
-    def _wait(self, done: "Future[Any]", doing: str) -> Any:
+    def _ask(self, request: "Callable[[], Future[Any]]", doing: str) -> Any:
         try:
-            return done.result()
+            return request().result()
         except KafkaException as error:
             raise self._explained(error, doing) from None
+        except (ValueError, TypeError) as error:  # what the client itself refuses to send
+            raise ConfigError(f"{doing} failed: {error}") from None
 
     def _explained(self, error: KafkaException, doing: str) -> HeadraceError:
         kafka: KafkaError = error.args[0]

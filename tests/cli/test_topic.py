@@ -158,7 +158,6 @@ def test_at_a_terminal_deleting_asks(topic, cli, answer, code, left):
     assert (topic in names(cli)) is left
 
 
-@pytest.mark.xfail(strict=True, reason="headrace/log/topics.py lets the client's ValueError pass")
 @pytest.mark.parametrize("option", [["--partitions", "1000000"], ["--config", "x=\udcff"]], ids=repr)
 @pytest.mark.parametrize("command", ["create", "config"])
 def test_what_the_client_refuses_is_told(cli, topic, name, command, option):

@@ -75,7 +75,6 @@ def test_where_to_begin_and_what_to_show(cli, filled, options, expected):
     assert numbers(cli("topic", "tail", filled, "--no-follow", *options)) == list(expected)
 
 
-@pytest.mark.xfail(strict=True, reason="headrace/log/positions.py hands over times that Kafka does not know")
 @pytest.mark.parametrize("place", ["1960-01-01", "1969-12-31T23:59:59.999Z", "999999 days"])
 def test_before_kafkas_time_is_the_start(cli, filled, place):
     assert numbers(cli("topic", "tail", filled, "--no-follow", "--from", place)) == list(range(20))

@@ -187,6 +187,7 @@ def test_threads_share_a_producer(topic):
             thread.start()
         for thread in threads:
             thread.join()
+    assert producer.counts.delivered == 8000
     found = [event.value for event in read(topic)]
     assert len(found) == 8000
     for thread in range(4):

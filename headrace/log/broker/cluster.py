@@ -234,7 +234,8 @@ def _addresses(layout: Layout) -> str:
 
 
 def _new_id() -> str:
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    drawn = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    return _new_id() if drawn.startswith("-") else drawn  # Kafka's tool takes it for an option
 
 
 def _cannot_write(home: Path, error: OSError) -> BrokerStartError:
