@@ -42,6 +42,7 @@ class Progress:
     events: int = 0
     revenue: float = 0.0
     lag: int = 0
+    peak: int = 0  # the largest lag, which fills the bar
     last: dict[str, Any] = field(default_factory=dict)
 
 
@@ -124,7 +125,7 @@ def _watch(seconds: float, rate: int) -> None:
             while time.monotonic() < deadline:
                 _read(consumer, seen, most=int(_CATCH_UP * rate * _TICK) + 1)
                 for (_, partition), lag in consumer.lag().items():
-                    seen.setdefault(partition, Progress()).lag = lag
+                    _note_lag(seen, partition, lag)
                 show(seen, f"The group '{GROUP}' reads; {max(0, deadline - time.monotonic()):.0f} s to go.")
 
 
@@ -134,8 +135,14 @@ def _waiting(seen: dict[int, Progress]) -> dict[int, Progress]:
         lags = {p.id: p.latest - p.earliest for p in topics.describe(TOPIC).partitions}
         with suppress(GroupError):
             lags |= {offset.partition: offset.lag for offset in groups.describe(GROUP).offsets}
-    seen.update({partition: Progress(lag=lag) for partition, lag in lags.items()})
+    for partition, lag in lags.items():
+        _note_lag(seen, partition, lag)
     return seen
+
+
+def _note_lag(seen: dict[int, Progress], partition: int, lag: int) -> None:
+    progress = seen.setdefault(partition, Progress())
+    progress.lag, progress.peak = lag, max(lag, progress.peak)
 
 
 def _read(consumer: Consumer, seen: dict[int, Progress], most: int) -> None:
@@ -178,7 +185,7 @@ def _table(seen: dict[int, Progress], told: str) -> Table:
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
     table.add_column("revenue", justify="right")
     table.add_column("last invoice", min_width=44)
-    most = max([1, *(p.lag for p in seen.values())])
+    most = max([1, *(p.peak for p in seen.values())])
     for number, p in sorted(seen.items()):
         bar = "█" * round(_BAR * p.lag / most) if p.lag else ""
         last = f"{p.last['invoice']}  {p.last['amount']:>8,.2f}  {p.last['lines'][0]['product']}" if p.last else ""

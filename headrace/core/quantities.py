@@ -37,6 +37,8 @@ def parse_span(given: str | timedelta) -> timedelta:
         >>> parse_span("1.5 minutes")
         datetime.timedelta(seconds=90)
     """
+    if not isinstance(given, str | timedelta):
+        raise ConfigError(f"{given!r} is not a time span; write it like '500 ms', '10 seconds', '7 days'")
     if isinstance(given, timedelta):
         return given
     amount, unit = _split(given, "time span", "'500 ms', '10 seconds', '2 hours', '7 days'")

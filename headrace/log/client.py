@@ -3,9 +3,9 @@
 import logging
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata
@@ -20,6 +20,7 @@ from headrace.core.errors import (
 
 logger = logging.getLogger("headrace.kafka")
 logger.addHandler(logging.NullHandler())
+Client = TypeVar("Client")
 
 PATIENCE = 10.0  # seconds until a broker that does not answer counts as unreachable
 _RESTART = 3.0  # seconds for which nobody may listen while a broker restarts
@@ -41,18 +42,20 @@ class HasMetadata(Protocol):
         ...
 
 
-def admin_client(config: Mapping[str, Any]) -> AdminClient:
-    """Return an admin client that logs to Python's logging instead of standard error."""
+def open_client(kind: "Callable[..., Client]", settings: Mapping[str, Any]) -> "Client":
+    """Return a client of confluent-kafka that logs to Python's logging instead of standard error."""
     try:
-        return AdminClient(dict(config), logger=logger)
-    except (KafkaException, ValueError, TypeError) as error:
-        raise bad_config(error) from None
+        return kind(dict(settings), logger=logger)
+    except (KafkaException, ValueError, TypeError, SystemError) as error:
+        told = error.args[0].str() if error.args and isinstance(error.args[0], KafkaError) else str(error)
+        raise ConfigError(
+            f"the Kafka client refuses its settings: {told}; see [kafka] in headrace.toml or config="
+        ) from None
 
 
-def bad_config(error: Exception) -> ConfigError:
-    """Return the error for client settings that Kafka's client refuses."""
-    told = error.args[0].str() if error.args and isinstance(error.args[0], KafkaError) else str(error)
-    return ConfigError(f"the Kafka client refuses its settings: {told}; see [kafka] in headrace.toml or config=")
+def admin_client(settings: Mapping[str, Any]) -> AdminClient:
+    """Return a client for asking the cluster about itself and changing it."""
+    return open_client(AdminClient, settings)
 
 
 def translate(error: KafkaException | KafkaError, doing: str, brokers: str = "") -> HeadraceError:

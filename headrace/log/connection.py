@@ -25,13 +25,15 @@ def connect(brokers: str | None = None, config: Mapping[str, Any] | None = None,
 
 
 def _managed(cluster: Cluster, start: bool) -> str:
-    if running := cluster.running():
-        return running
-    if not start:
+    if ready := cluster.ready():
+        return ready
+    running = cluster.running()
+    if not running and not start:
         raise BrokerUnavailableError(
             f"no broker runs in {cluster.home}. Start one with 'headrace up', "
             "or set HEADRACE_BROKERS=host:port to use a Kafka cluster"
         )
-    address = cluster.up()
-    print(f"headrace: started a Kafka broker at {address}; stop it with 'headrace down'", file=sys.stderr)
+    address = cluster.up()  # waits for one that somebody else is starting
+    if not running:
+        print(f"headrace: started a Kafka broker at {address}; stop it with 'headrace down'", file=sys.stderr)
     return address

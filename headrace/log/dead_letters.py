@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace.log.event import Event
-from headrace.log.producer import Producer
+from headrace.log.producer import LARGEST, Producer
 from headrace.log.topics import Topics
 
 SUFFIX = ".dlq"
@@ -12,6 +12,7 @@ REASON = "headrace-reason"
 TOPIC = "headrace-topic"
 PARTITION = "headrace-partition"
 OFFSET = "headrace-offset"
+_LONGEST = 2000  # characters of a reason
 
 
 class DeadLetters:
@@ -24,14 +25,21 @@ class DeadLetters:
     def __init__(self, topic: str, brokers: str, config: Mapping[str, Any] | None = None) -> None:
         self.topic = topic + SUFFIX
         with Topics(brokers, config=config) as topics:
-            topics.create(self.topic, partitions=1, exist_ok=True)
-        self._producer = Producer(brokers, config=config)
+            room = {"max.message.bytes": str(2 * LARGEST)}
+            topics.create(self.topic, partitions=1, exist_ok=True, config=room)
+        self._producer = Producer(brokers, config={"message.max.bytes": 2 * LARGEST, **(config or {})})
 
     def put(self, event: Event, reason: str, **details: str) -> None:
         """Keep ``event`` and return once the broker has it."""
-        told = {REASON: reason, TOPIC: event.topic, PARTITION: str(event.partition), OFFSET: str(event.offset)}
-        extra = {f"headrace-{name}": value for name, value in details.items()}
-        self._producer.send(self.topic, event.raw_value, key=event.raw_key, headers={**event.headers, **told, **extra})
+        told = {
+            REASON: reason[:_LONGEST],
+            TOPIC: event.topic,
+            PARTITION: str(event.partition),
+            OFFSET: str(event.offset),
+            **{f"headrace-{name}": value for name, value in details.items()},
+        }
+        headers = [*event.raw_headers, *told.items()]
+        self._producer.send(self.topic, event.raw_value, key=event.raw_key, headers=headers)
         self._producer.flush()
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ from headrace.core.codec import decode_text
 from headrace.core.errors import DecodeError
 
 EVENT_TIME = "headrace-event-time"  # milliseconds since the epoch; managed topics stamp records with the log's own time
+_FIRST, _LAST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
 _UNREAD = object()
 
 
@@ -64,8 +65,12 @@ class Event:
     @property
     def headers(self) -> dict[str, str]:
         """Return the headers as text; of a header that repeats, the last."""
-        found = cast("list[tuple[str, bytes | None]]", self._message.headers() or [])
-        return {name: decode_text(value) for name, value in found if value is not None}
+        return {name: decode_text(value) for name, value in self.raw_headers if value is not None}
+
+    @property
+    def raw_headers(self) -> list[tuple[str, bytes | None]]:
+        """Return the headers as they are, repeated and empty ones too."""
+        return cast("list[tuple[str, bytes | None]]", self._message.headers() or [])
 
     @property
     def topic(self) -> str:
@@ -101,4 +106,8 @@ class Event:
 
 
 def _time(stamp: int) -> datetime:
-    return datetime.fromtimestamp(stamp / 1000, UTC)
+    """Return a stamp as a time; foreign producers send some that no calendar has."""
+    try:
+        return datetime.fromtimestamp(stamp / 1000, UTC)
+    except (OverflowError, OSError, ValueError):
+        return _LAST if stamp > 0 else _FIRST

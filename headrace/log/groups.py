@@ -15,7 +15,7 @@ from confluent_kafka import (
 )
 
 from headrace.core.errors import GroupError, HeadraceError
-from headrace.log.client import PATIENCE, admin_client, logger, metadata, partitions_of, translate
+from headrace.log.client import PATIENCE, admin_client, metadata, open_client, partitions_of, translate
 from headrace.log.connection import connect
 from headrace.log.names import check_group_name, check_topic_name
 from headrace.log.offsets import earliest_offsets, latest_offsets
@@ -118,7 +118,7 @@ class Groups:
         check_group_name(name)
         check_place(place)
         count = partitions_of(self._client, check_topic_name(topic), self._brokers)
-        probe = Consumer({**self._settings, "group.id": name}, logger=logger)
+        probe = open_client(Consumer, {**self._settings, "group.id": name})
         try:
             targets = resolve(probe, [TopicPartition(topic, number) for number in range(count)], place)
         except KafkaException as error:
@@ -145,7 +145,7 @@ class Groups:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        return None
+        self._client.__exit__(None, None, None)
 
     def _committed(self, name: str) -> tuple[TopicPartition, ...]:
         request = [ConsumerGroupTopicPartitions(name)]

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from headrace.core.errors import UnknownTopicError
 from headrace.log.client import PATIENCE, translate
 
 Place = tuple[str, int]
+_SETTLING = 1.0  # seconds until a topic just created is known to its brokers
 _UNSETTLED = {  # a topic just created, or a partition between two leaders
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -30,14 +32,17 @@ def latest_offsets(client: AdminClient, places: Iterable[Place], brokers: str) -
 
 def _ask(client: AdminClient, places: Iterable[Place], spec: OffsetSpec, brokers: str) -> dict[Place, int]:
     missing, found = set(places), dict[Place, int]()
-    deadline = time.monotonic() + PATIENCE
+    begun = time.monotonic()
     while missing:
         wanted = {TopicPartition(*place): spec for place in sorted(missing)}
         for asked, done in client.list_offsets(wanted, request_timeout=PATIENCE).items():
             try:
                 found[asked.topic, asked.partition] = done.result().offset
             except KafkaException as error:
-                if error.args[0].code() not in _UNSETTLED or time.monotonic() > deadline:
+                code = error.args[0].code()
+                if code == KafkaError.UNKNOWN_TOPIC_OR_PART and time.monotonic() > begun + _SETTLING:
+                    raise UnknownTopicError(f"the topic {asked.topic!r} does not exist any more") from None
+                if code not in _UNSETTLED or time.monotonic() > begun + PATIENCE:
                     raise translate(error, f"reading the offsets of {asked.topic!r}", brokers) from None
                 time.sleep(0.02)
         missing -= set(found)

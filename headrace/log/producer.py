@@ -1,7 +1,7 @@
 """Writing events to topics."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +22,7 @@ from headrace.core.errors import (
     HeadraceError,
     TransactionError,
 )
-from headrace.log.client import bad_config, logger, partitions_of
+from headrace.log.client import logger, open_client, partitions_of
 from headrace.log.connection import connect
 from headrace.log.event import EVENT_TIME
 from headrace.log.names import check_topic_name
@@ -30,6 +30,7 @@ from headrace.log.names import check_topic_name
 if TYPE_CHECKING:
     from headrace.log.consumer import Consumer
 
+Headers = Mapping[str, str | bytes] | Sequence[tuple[str, str | bytes | None]]
 OnFull = Literal["block", "drop", "error"]
 LARGEST = 1_000_000  # bytes of an event with its key and headers
 DEFAULTS = {
@@ -47,6 +48,7 @@ _SERVE_EVERY = 64  # sends between two looks at delivery reports
 _SHOWN = 5  # failures told in an error
 _HURRY = 5.0  # seconds for what is still to be sent when the program fails
 _TRANSACTION_PATIENCE = 60  # seconds; also how long a producer that died keeps readers waiting
+_TAKEN_OVER = "another producer with the same transactional_id took over; give each running producer a name of its own"
 _PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 
 
@@ -105,6 +107,10 @@ class Producer:
             raise ConfigError(f"on_full must be 'block', 'drop' or 'error', not {on_full!r}")
         settings: dict[str, Any] = DEFAULTS | connect(brokers, config)
         if transactional_id is not None:
+            if not transactional_id:
+                raise ConfigError(
+                    "transactional_id must not be empty; leave it out for a producer without transactions"
+                )
             settings |= {"transactional.id": transactional_id, "delivery.timeout.ms": _TRANSACTION_PATIENCE * 1000}
         settings["delivery.report.only.error"] = on_delivery is None
         settings["on_delivery"] = self._report
@@ -117,6 +123,7 @@ class Producer:
         self._known: set[str] = set()
         self._sent = self._failed = self._dropped = 0
         self._counting = threading.Lock()
+        self._closed = self._fenced = False
         self._failures: list[str] = []
 
     def send(
@@ -125,7 +132,7 @@ class Producer:
         value: Any,
         *,
         key: Any = None,
-        headers: Mapping[str, str | bytes] | None = None,
+        headers: Headers | None = None,
         event_time: datetime | None = None,
         partition: int = -1,
     ) -> bool:
@@ -137,7 +144,7 @@ class Producer:
             topic: Must exist: see `Topics.create`.
             value: A dict, list, number or dataclass becomes JSON; text and bytes stay; None is a tombstone.
             key: Text, bytes, or anything that JSON can say.
-            headers: Names and values that travel beside the value.
+            headers: Names and values that travel beside the value; a list of pairs where names repeat.
             event_time: When it happened, for events whose value does not say so; kept in a header.
             partition: Chosen by the key unless given.
 
@@ -156,12 +163,15 @@ class Producer:
         if key is not None:
             key = encode(key)
         if event_time is not None:
-            headers = {**(headers or {}), EVENT_TIME: str(int(event_time.timestamp() * 1000))}
+            headers = [*_pairs(headers or {}), (EVENT_TIME, str(_stamp(event_time)))]
+        packed = None if headers is None else _headers(headers)
         try:
-            if headers is None:
+            if packed is None:
                 self._produce(topic, data, key, partition)
             else:
-                self._produce(topic, data, key, partition, headers=_headers(headers), timestamp=_stamp(event_time))
+                self._produce(topic, data, key, partition, headers=packed, timestamp=_stamp(event_time))
+        except TypeError as error:
+            raise ConfigError(f"an event for {topic!r} cannot be sent: {error}") from None
         except (BufferError, KafkaException) as error:
             again = partial(
                 self._produce,
@@ -183,16 +193,28 @@ class Producer:
         Raises:
             DeliveryError: Some were not, for the reasons told; they are counted in `counts`.
         """
-        while self._client.flush(0.5):
-            pass
+        try:
+            while self._client.flush(0.5):
+                pass
+        except KafkaException as error:
+            raise self._explained(error, "any topic", 0) from None
         self._raise_failures()
 
     def close(self) -> None:
         """Flush and let go of the connections."""
+        if self._closed:
+            return
         try:
             self.flush()
         finally:
-            self._client.close()
+            self._release()
+
+    def discard(self) -> None:
+        """Let go of the connections without sending what still waits."""
+        if self._closed:
+            return
+        self._client.purge()
+        self._release()
 
     @property
     def counts(self) -> Counts:
@@ -218,26 +240,26 @@ class Producer:
         if not self._transactional:
             raise ConfigError("transactions need a name: Producer(transactional_id='…')")
         self._begin()
+        sent, failed = self._sent, self._failed
         try:
             yield
             self._commit(consumer)
         except BaseException:
             self._abort(consumer)
+            self._failed = failed + self._sent - sent  # nobody will see any of them
             raise
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if error is None:
+        if error is None or self._closed:
             self.close()
             return
         self._hurry()
         if lost := len(self._client) + self._failed:
             error.add_note(f"headrace: {lost} of {self._sent} events sent to {self._brokers} were not delivered")
-        self._client.purge()
-        with suppress(KafkaException):  # the program's own error is the one to tell
-            self._client.close()
+        self.discard()
 
     def _count(self) -> int:
         with self._counting:  # threads may share a producer
@@ -245,10 +267,7 @@ class Producer:
             return self._sent
 
     def _open(self) -> None:
-        try:
-            self._client = confluent_kafka.Producer(self._settings, logger=logger)
-        except (KafkaException, ValueError, TypeError) as error:
-            raise bad_config(error) from None
+        self._client = open_client(confluent_kafka.Producer, self._settings)
         self._produce = self._client.produce
         self._ready = False  # for transactions
 
@@ -277,6 +296,8 @@ class Producer:
                 again()
             except BufferError:
                 continue
+            except KafkaException as failure:
+                raise self._explained(failure, topic, size) from None
             self._count()
             return True
 
@@ -294,9 +315,9 @@ class Producer:
         return DeliveryError(f"an event for {topic!r} was refused: {error.args[0].str()}")
 
     def _report(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None and error.code() not in _PURGED:
+        if error is not None:
             self._failed += 1
-            if len(self._failures) < _SHOWN:
+            if error.code() not in _PURGED and len(self._failures) < _SHOWN:
                 self._failures.append(f"{message.topic()}, key {message.key()!r}: {error.str()}")
         if self._on_delivery is not None:
             place = None if error is not None else message.offset()
@@ -305,6 +326,11 @@ class Producer:
             self._on_delivery(
                 Delivery(message.topic() or "", -1 if partition is None else partition, place, message.key(), told)
             )
+
+    def _release(self) -> None:
+        self._closed = True
+        with suppress(KafkaException, SystemError):  # a client that was fenced cannot even be closed in order
+            self._client.close()
 
     def _hurry(self) -> None:
         """Send what still waits, for a little while and without complaint."""
@@ -319,12 +345,14 @@ class Producer:
         raise DeliveryError(f"{self._failed} of {self._sent} events were not delivered to {self._brokers}:{listed}")
 
     def _initialise(self) -> None:
+        if self._fenced:
+            raise TransactionError(_TAKEN_OVER)
         if self._ready:
             return
         try:
             self._client.init_transactions(_TRANSACTION_PATIENCE)
         except KafkaException as error:
-            raise _transaction_error(error) from None
+            raise self._transaction_error(error) from None
         self._ready = True
 
     def _begin(self) -> None:
@@ -332,7 +360,7 @@ class Producer:
         try:
             self._client.begin_transaction()
         except KafkaException as error:
-            raise _transaction_error(error) from None
+            raise self._transaction_error(error) from None
 
     def _commit(self, consumer: "Consumer | None") -> None:
         try:
@@ -341,8 +369,15 @@ class Producer:
                 self._client.send_offsets_to_transaction(offsets, group, _TRANSACTION_PATIENCE)
             self._client.commit_transaction(_TRANSACTION_PATIENCE)
         except KafkaException as error:
-            raise _transaction_error(error) from None
+            raise self._transaction_error(error) from None
         self._raise_failures()
+
+    def _transaction_error(self, error: KafkaException) -> TransactionError:
+        kafka = error.args[0]
+        if kafka.code() in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED):
+            self._fenced = True
+            return TransactionError(_TAKEN_OVER)
+        return TransactionError(f"the transaction failed: {kafka.str()} ({kafka.name()})")
 
     def _abort(self, consumer: "Consumer | None") -> None:
         self._hurry()  # aborting while the broker is being told of new partitions is fatal to the client
@@ -350,27 +385,36 @@ class Producer:
             self._client.abort_transaction(_TRANSACTION_PATIENCE)
         except KafkaException as error:
             logger.warning("a transaction was not aborted, which the next one does: %s", error)
-            self._open()
+            self._transaction_error(error)
+            if not self._fenced:
+                self._open()
         self._failures = []  # events of an aborted transaction are not lost: they never were
         if consumer is not None:
             consumer.rewind()
 
 
-def _headers(given: Mapping[str, str | bytes]) -> list[tuple[str, str | bytes | None]]:
-    for name, value in given.items():
-        if not isinstance(name, str) or "\0" in name or not isinstance(value, str | bytes):
+def _pairs(given: Headers) -> Sequence[tuple[str, str | bytes | None]]:
+    return list(given.items()) if isinstance(given, Mapping) else given
+
+
+def _headers(given: Headers) -> list[tuple[str, str | bytes | None]]:
+    """Return headers as the client takes them; it does not survive names that are no text."""
+    pairs = _pairs(given)
+    for name, value in pairs:
+        if not _is_name(name) or not isinstance(value, str | bytes | None):
             raise EncodeError(f"a header is a name and text or bytes, not {name!r}: {value!r}")
-    return [(name, encode(value)) for name, value in given.items()]
+    return [(name, encode(value)) for name, value in pairs]
+
+
+def _is_name(name: object) -> bool:
+    try:
+        return isinstance(name, str) and "\0" not in name and name.encode() is not None
+    except UnicodeEncodeError:
+        return False
 
 
 def _stamp(time: datetime | None) -> int:
-    return 0 if time is None else int(time.timestamp() * 1000)
-
-
-def _transaction_error(error: KafkaException) -> TransactionError:
-    kafka = error.args[0]
-    if kafka.code() in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED):
-        return TransactionError(
-            "another producer with the same transactional_id took over; give each running producer a name of its own"
-        )
-    return TransactionError(f"the transaction failed and was aborted: {kafka.str()} ({kafka.name()})")
+    try:
+        return 0 if time is None else int(time.timestamp() * 1000)
+    except (AttributeError, OverflowError, ValueError):
+        raise EncodeError(f"event_time must be a datetime that a clock can show, not {time!r}") from None

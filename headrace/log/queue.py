@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from headrace.core.codec import Format, decoder
 from headrace.core.errors import ConfigError, JobExpiredError
 from headrace.core.quantities import milliseconds, parse_span
-from headrace.log.client import PATIENCE, admin_client, bad_config, logger, partitions_of, translate
+from headrace.log.client import PATIENCE, admin_client, logger, open_client, partitions_of, translate
 from headrace.log.connection import connect
 from headrace.log.dead_letters import DeadLetters
 from headrace.log.event import Event
@@ -62,8 +62,9 @@ class Queue:
 
     However many workers share a group, whatever the number of partitions, each job goes to one of them. It comes again,
     to any worker, when it is released (at once), when its worker dies (within seconds) or when its worker holds it
-    longer than ``timeout``. A job that was delivered ``max_deliveries`` times becomes a dead letter in ``<topic>.dlq``.
-    A job that is neither acknowledged nor rejected when the next one is asked for is released. Order is not kept.
+    longer than ``timeout``. A job that was delivered ``max_deliveries`` times becomes a dead letter in ``<topic>.dlq``;
+    one that a producer sent in a batch may be tried more often, as Kafka counts fetches, not tries. A job that is
+    neither acknowledged nor rejected when the next one is asked for is released. Order is not kept.
 
     A worker takes what a producer sent as one batch at once, whatever ``prefetch`` says, and Kafka gives each partition
     to as few workers as it can. For slow jobs use a topic of one partition, which all workers share, and let producers
@@ -123,15 +124,18 @@ class Queue:
         self._dead = DeadLetters(topic, self._brokers, config)
         self._waiting: deque[Message] = deque()
         self._unused: Counter[tuple[int, int]] = Counter()  # deliveries to us of jobs that we gave back unseen
+        self._tried: Counter[tuple[int, int]] = Counter()  # jobs that we handed out and that were not settled since
         self._fetched_at = 0.0
+        self._single = True  # whether the last fetch brought one job
         self._current: Job | None = None
+        self._closed = False
         own = {
             "group.id": group,
             "share.acknowledgement.mode": "explicit",
             "max.poll.records": prefetch,
             "max.poll.interval.ms": milliseconds(self._timeout),  # a worker that hangs leaves its partitions to others
         }
-        self._client = _share_consumer(settings | own)
+        self._client = open_client(confluent_kafka.ShareConsumer, settings | own)
         self._client.subscribe([topic])
 
     def __iter__(self) -> Iterator[Job]:
@@ -147,16 +151,22 @@ class Queue:
         while True:
             self._give_back_late()
             while self._waiting:
-                job, last = self._next()
-                if job.deliveries <= self.max_deliveries and not last:
+                job, spent = self._next()
+                if not spent:
                     self._current = job
                     return job
-                job.reject(f"its worker died or held it longer than {self._timeout}, {job.deliveries - 1} times")
+                job.reject(
+                    f"delivered {job.deliveries - 1} times and never settled: its workers died or held it longer "
+                    f"than {self._timeout}"
+                )
             if not self._fetch(max(0.0, deadline - time.monotonic())) and time.monotonic() >= deadline:
                 return None
 
     def close(self) -> None:
         """Give back what was not settled and leave the group."""
+        if self._closed:
+            return
+        self._closed = True
         try:
             self._client.close()
         except KafkaException as error:
@@ -170,10 +180,17 @@ class Queue:
         self.close()
 
     def _next(self) -> tuple[Job, bool]:
-        """Return the next job, and whether the broker would drop it if this delivery came to nothing."""
+        """Return the next job, and whether it has had all its tries.
+
+        The broker counts every fetch. Of jobs fetched as a batch some were never handed out, by workers that we know
+        nothing of; these are tried until we have had them often enough, or just before the broker would drop them.
+        """
         message = self._waiting.popleft()
-        told = message.delivery_count() or 1
-        return Job(self, message, self._decode, told - self._unused[_place(message)]), told >= self._most
+        place, told = _place(message), message.delivery_count() or 1
+        job = Job(self, message, self._decode, told - self._unused[place])
+        counted = job.deliveries - 1 if self._single else self._tried[place]
+        self._tried[place] += 1
+        return job, told >= self._most or counted >= self.max_deliveries
 
     def _fetch(self, timeout: float) -> bool:
         try:
@@ -189,6 +206,7 @@ class Queue:
                 self._waiting.append(message)
             elif failure.fatal() or not failure.retriable():
                 raise translate(failure, f"taking jobs from {self.topic!r}", self._brokers)
+        self._single = len(self._waiting) == 1
         return bool(self._waiting)
 
     def _give_back_late(self) -> None:
@@ -204,12 +222,13 @@ class Queue:
         late = self._late(job)
         job.settled = True
         self._client.acknowledge(job._message, how)
-        taken = self._commit() if self._confirm else True
+        taken = self._commit() if self._confirm or late else True
         if how == AcknowledgeType.RELEASE:
             return
         if late or not taken:
             raise _expired(job, self._timeout)
-        self._unused.pop(_place(job._message), None)
+        for counts in (self._unused, self._tried):
+            counts.pop(_place(job._message), None)
 
     def _bury(self, job: Job, reason: str) -> None:
         if not self._late(job):
@@ -231,14 +250,6 @@ class Queue:
         except KafkaException as error:
             raise translate(error, f"acknowledging jobs of {self.topic!r}", self._brokers) from None
         return all(error is None for error in answers.values())
-
-
-def _share_consumer(settings: Mapping[str, Any]) -> confluent_kafka.ShareConsumer:
-    make: Callable[..., confluent_kafka.ShareConsumer] = confluent_kafka.ShareConsumer
-    try:
-        return make(dict(settings), logger=logger)
-    except (KafkaException, ValueError, TypeError) as error:
-        raise bad_config(error) from None
 
 
 def _place(message: Message) -> tuple[int, int]:

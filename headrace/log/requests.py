@@ -13,7 +13,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from headrace.core.codec import encode_json
-from headrace.core.errors import DecodeError, HeadraceError, RemoteError, RequestError, RequestTimeoutError
+from headrace.core.errors import (
+    DecodeError,
+    HeadraceError,
+    JobExpiredError,
+    RemoteError,
+    RequestError,
+    RequestTimeoutError,
+)
 from headrace.core.quantities import parse_span
 from headrace.log.client import logger
 from headrace.log.consumer import Consumer
@@ -89,8 +96,6 @@ class Requester:
 
     def submit(self, value: Any, *, key: Any = None, timeout: str | timedelta | None = None) -> "Future[Any]":
         """Send a request and return at once; the future has the reply's value, or what `request` would raise."""
-        if self._closed.is_set():
-            raise RequestError("this requester is closed")
         span = (self._timeout if timeout is None else parse_span(timeout)).total_seconds()
         number = uuid.uuid4().hex
         reply: Future[Any] = Future()
@@ -101,6 +106,8 @@ class Requester:
             _DEADLINE: str(time.time() + span),
         }
         with self._lock:
+            if self._closed.is_set():
+                raise RequestError("this requester is closed")
             self._waiting[number] = reply
             heapq.heappush(self._deadlines, (time.monotonic() + span, number))
         try:
@@ -112,12 +119,13 @@ class Requester:
 
     def close(self) -> None:
         """Stop listening; requests still in flight fail with `RequestError`."""
-        self._closed.set()
+        with self._lock:
+            self._closed.set()
         self._thread.join()
         self._consumer.close()
         for number in list(self._waiting):
             _settle(self._take(number), error=RequestError("the requester was closed before the reply came"))
-        self._producer.close()
+        self._producer.discard()  # nobody waits for what was not sent yet
 
     def __enter__(self) -> Self:
         return self
@@ -131,7 +139,7 @@ class Requester:
                 event = self._consumer.poll(_TICK)
             except HeadraceError as error:
                 logger.warning("waiting for replies to %s: %s", self.topic, error)
-                continue
+                event = None
             if event is not None:
                 self._answer(event)
             self._expire()
@@ -215,7 +223,10 @@ class Responder:
         with self._running:
             while not self._stopped.is_set():
                 if job := self._queue.get(0.2):
-                    self._respond(job)
+                    try:
+                        self._respond(job)
+                    except JobExpiredError as error:  # another one answers too; the requester takes the first reply
+                        logger.warning("a request took too long: %s", error)
 
     def stop(self) -> None:
         """Make `run` return after the request in hand; may be called from any thread."""

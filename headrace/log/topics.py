@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
@@ -19,7 +20,7 @@ from confluent_kafka.admin import (
     TopicMetadata,
 )
 
-from headrace.core.errors import BrokerError, ConfigError, HeadraceError, TopicExistsError
+from headrace.core.errors import BrokerError, ConfigError, HeadraceError, TopicExistsError, UnknownTopicError
 from headrace.core.quantities import milliseconds, parse_size, parse_span
 from headrace.core.settings import Settings
 from headrace.log.broker.cluster import Cluster
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PARTITIONS = 4
 _BROKER_DEFAULT = -1
+_TRIES = 5
 
 
 class Policy(TypedDict, total=False):
@@ -141,8 +143,11 @@ class Topics:
 
     def list(self, *, internal: bool = False) -> tuple[TopicInfo, ...]:
         """Return all topics, Kafka's own only if asked for; their ``config`` is left empty."""
-        found = metadata(self._client, self._brokers).topics
-        return self._described({n: t for n, t in found.items() if internal or not n.startswith("__")}, {})
+        for _ in range(_TRIES):
+            found = metadata(self._client, self._brokers).topics
+            with suppress(UnknownTopicError):  # one was deleted meanwhile: look again
+                return self._described({n: t for n, t in found.items() if internal or not n.startswith("__")}, {})
+        raise BrokerError("listing the topics failed: topics are deleted faster than they can be listed")
 
     def describe(self, name: str) -> TopicInfo:
         """Return one topic with its offsets, sizes and settings."""
@@ -185,7 +190,7 @@ class Topics:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        return None
+        self._client.__exit__(None, None, None)
 
     def _known(self, name: str) -> TopicMetadata:
         check_topic_name(name)
@@ -239,7 +244,7 @@ class Topics:
             return request().result()
         except KafkaException as error:
             raise self._explained(error, doing) from None
-        except (ValueError, TypeError) as error:  # what the client itself refuses to send
+        except (ValueError, TypeError, OverflowError) as error:  # what the client itself refuses to send
             raise ConfigError(f"{doing} failed: {error}") from None
 
     def _explained(self, error: KafkaException, doing: str) -> HeadraceError:

@@ -319,3 +319,28 @@ def test_status_of_a_path_is_not_confused_by_another_home(own, tmp_path):
     other.erase()
     assert own.running() is not None
     assert not Path(other.home, "cluster.json").exists()
+
+
+def test_a_program_that_comes_while_the_broker_is_starting_waits_for_it(own):
+    env = {**os.environ, "HEADRACE_HOME": str(own.home)}
+    with subprocess.Popen([sys.executable, "-c", UP], env=env, stdout=subprocess.DEVNULL):
+        deadline = time.monotonic() + 60
+        while own.running() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        program = "from headrace.log import Topics\nwith Topics() as topics: topics.create('orders')"
+        done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+
+
+def test_up_after_its_starter_was_killed_waits_until_the_broker_answers(own):
+    env = {**os.environ, "HEADRACE_HOME": str(own.home)}
+    with subprocess.Popen([sys.executable, "-c", UP], env=env, stdout=subprocess.DEVNULL) as starter:
+        deadline = time.monotonic() + 60
+        while own.running() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        starter.kill()
+    address = own.up()
+    assert len(pids(own)) == 1
+    write(address, "orders", [1])
+    assert read(address, "orders") == [1]

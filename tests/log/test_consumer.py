@@ -1,8 +1,11 @@
+import contextlib
 import itertools
+import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -366,3 +369,52 @@ def test_an_offset_beyond_the_end_is_the_end(topic):
 def test_no_topics():
     with pytest.raises(ConfigError, match="at least one topic"):
         Consumer([])
+
+
+def test_polling_inside_a_loop_hands_out_each_event_once(topic):
+    fill(topic, range(20), partition=0)
+    seen = []
+    with Consumer(topic, follow=False) as consumer:
+        for event in consumer:
+            seen.append(event.value)
+            if event.value % 5 == 0 and (more := consumer.poll(5)):
+                seen.append(more.value)
+    assert seen == list(range(20))
+
+
+def test_ctrl_c_at_any_moment_commits_only_what_was_handled(topic, group):
+    """The signal meets the consumer in its own code as well as in the loop's body."""
+    fill(topic, range(60_000), partition=0)
+    handled, deadline = -1, time.monotonic() + 60
+    for number in itertools.count():
+        timer = threading.Timer(0.4 + 0.013 * number, signal.raise_signal, [signal.SIGINT])
+        with contextlib.suppress(KeyboardInterrupt), Consumer(topic, group=group) as consumer:
+            timer.start()
+            for event in consumer:
+                assert event.value <= handled + 1, f"skipped from {handled} to {event.value}"
+                handled = event.value
+                if handled == 59_999:
+                    timer.cancel()
+                    return
+        assert time.monotonic() < deadline, f"only {handled} handled"
+
+
+def test_a_consumer_goes_on_after_an_interrupted_fetch(topic, group):
+    fill(topic, range(1000), partition=0)
+    with Consumer(topic, group=group, follow=False) as consumer:
+        seen = [consumer.poll(10).value]
+        consumer._client.consume(10, 5)  # as if Ctrl-C had come before these were ours
+        consumer._torn = True
+        seen += [event.value for event in consumer]
+    assert seen == list(range(1000))
+
+
+def test_closing_twice_is_closing_once(topic, group):
+    consumer = Consumer(topic, group=group)
+    consumer.close()
+    consumer.close()
+
+
+def test_a_start_in_a_partition_that_is_not_there(topic):
+    with pytest.raises(ConfigError, match="start names partition 7"):
+        Consumer(topic, start={7: 0})

@@ -346,3 +346,95 @@ def test_transactions_need_a_name_and_sends_need_a_transaction(topic, group):
         producer.transaction(consumer),
     ):
         pass
+
+
+def test_a_producer_that_was_fenced_stays_so(topic, group):
+    first, second = Producer(transactional_id=group), Producer(transactional_id=group)
+    for producer in (first, second):
+        with producer.transaction():
+            producer.send(topic, 1)
+    for _ in range(2):
+        with pytest.raises(TransactionError, match="took over"), first.transaction():
+            first.send(topic, 2)
+    with second.transaction():
+        second.send(topic, 3)
+    first.discard()
+    second.close()
+
+
+def test_aborted_events_do_not_count_as_delivered(topic, group):
+    with Producer(transactional_id=group) as producer:
+        with contextlib.suppress(KeyError), producer.transaction():
+            for number in range(5):
+                producer.send(topic, number)
+            raise KeyError
+        with producer.transaction():
+            producer.send(topic, 5)
+        assert producer.counts == Counts(sent=6, delivered=1, failed=5, waiting=0, dropped=0)
+
+
+def test_a_transaction_whose_partition_went_to_another_member_is_aborted(topic, group, cluster):
+    results = f"{topic}-results"
+    with Topics() as topics:
+        topics.create(results, partitions=1)
+    with Producer() as producer:
+        for number in range(40):
+            producer.send(topic, number, partition=number % 4)
+
+    def take(consumer, count):
+        return list(itertools.islice(iter(lambda: consumer.poll(8), None), count))
+
+    done = threading.Event()
+    with Producer(transactional_id=group) as one, Consumer(topic, group=group, commit="manual") as first:
+        with pytest.raises(TransactionError, match="went to another member"), one.transaction(first):
+            for event in take(first, 40):
+                one.send(results, event.value)
+            second = Consumer(topic, group=group, commit="manual")
+
+            def join():
+                while not done.is_set():
+                    second.poll(0.1)
+
+            joining = threading.Thread(target=join)
+            joining.start()
+            deadline = time.monotonic() + 30
+            while len(first.partitions()) == 4 and time.monotonic() < deadline:
+                first.poll(0.1)
+            done.set()
+            joining.join()
+        second.close()
+        with one.transaction(first):
+            for event in take(first, 40):
+                one.send(results, event.value)
+    assert sorted(event.value for event in read(results)) == list(range(40))
+
+
+def test_an_aborted_transaction_reads_the_same_again_wherever_it_began(topic, group):
+    with (
+        Producer(transactional_id=group) as producer,
+        Consumer(topic, group=group, commit="manual", start="latest") as consumer,
+    ):
+        consumer.lag()  # waits for the partitions: from now on
+        with Producer() as other:
+            for number in range(3):
+                other.send(topic, number, partition=0)
+        for _ in range(3):
+            with contextlib.suppress(KeyError), producer.transaction(consumer):
+                assert consumer.poll(10).value == 0
+                raise KeyError
+        with producer.transaction(consumer):
+            assert [consumer.poll(10).value for _ in range(3)] == [0, 1, 2]
+
+
+def test_headers_may_repeat_and_odd_ones_are_refused(topic):
+    with Producer() as producer:
+        producer.send(topic, 1, headers=[("a", "1"), ("a", b"2"), ("n", None)])
+        with pytest.raises(EncodeError, match="a header is a name"):
+            producer.send(topic, 1, headers={"\ud800": "x"})
+        for wrong in ("2024-01-01", datetime.min, 5):
+            with pytest.raises(EncodeError, match="event_time must be a datetime"):
+                producer.send(topic, 1, event_time=wrong)
+        with pytest.raises(ConfigError, match="cannot be sent"):
+            producer.send(topic, 1, partition="one")
+    [event] = read(topic)
+    assert event.raw_headers == [("a", b"1"), ("a", b"2"), ("n", None)]

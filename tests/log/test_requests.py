@@ -166,3 +166,37 @@ def test_wrong_requests(topic):
         requester.request("x" * 1_100_000)
     with pytest.raises(BrokerUnavailableError):
         Requester(topic, brokers="127.0.0.1:1")
+
+
+def test_a_handler_that_takes_too_long_ends_no_responder(topic):
+    slow = threading.Event()
+
+    def answer(request):
+        if request.value == "slow":
+            slow.wait(1.6)
+        return request.value
+
+    with serving(topic, answer, timeout="1 second"), Requester(topic) as requester:
+        requester.request("quick")
+        assert requester.request("slow") == "slow"
+        assert requester.request("quick again") == "quick again"
+
+
+def test_a_responder_may_be_closed_while_it_runs_and_twice(topic):
+    responder = Responder(topic, double)
+    thread = threading.Thread(target=responder.run)
+    thread.start()
+    responder.close()
+    thread.join(10)
+    assert not thread.is_alive()
+    responder.close()
+
+
+def test_closing_does_not_wait_for_a_broker_that_is_away(topic):
+    requester = Requester(topic, config={"linger.ms": 60_000})  # what it sends stays in the buffer
+    waiting = requester.submit(1)
+    begun = time.monotonic()
+    requester.close()
+    assert time.monotonic() - begun < 10
+    with pytest.raises(RequestError):
+        waiting.result()

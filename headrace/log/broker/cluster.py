@@ -7,7 +7,7 @@ import os
 import shutil
 import socket
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -72,6 +72,7 @@ class Cluster:
             for _ in range(_PORT_TRIES):
                 missing = [node for node in layout.nodes if process.find(node) is None]
                 if not missing:
+                    self._await(layout)
                     return _addresses(layout)
                 layout = self._with_free_ports(layout, missing)
                 self._save(layout)
@@ -102,6 +103,11 @@ class Cluster:
         layout = self.layout()
         alive = layout is not None and any(process.find(node) for node in layout.nodes)
         return _addresses(layout) if layout and alive else None
+
+    def ready(self) -> str | None:
+        """Return the addresses for clients if any broker runs and was seen to answer."""
+        layout = self.layout()
+        return _addresses(layout) if layout and any(process.is_ready(node) for node in layout.nodes) else None
 
     def nodes(self) -> tuple[Node, ...]:
         """Return the brokers that this home has, running or not."""
@@ -212,13 +218,20 @@ class Cluster:
             for node in layout.nodes:
                 if process.find(node) is None:
                     started[node] = process.start(node, node.command(java, classpath))
-            wait_until_ready(layout.nodes, started)
+            self._await(layout, started)
         except BaseException:
             failure = diagnose(started)
             process.stop(list(started))
             if failure:
                 raise failure from None
             raise
+
+    def _await(self, layout: Layout, started: Mapping[Node, process.Process] | None = None) -> None:
+        """Wait until all brokers answer: ours, and those whose starter died before it could see that."""
+        if not all(process.is_ready(node) for node in layout.nodes):
+            wait_until_ready(layout.nodes, started or {})
+            for node in layout.nodes:
+                process.mark_ready(node)
 
     def _check_room(self) -> None:
         free = shutil.disk_usage(self.home).free

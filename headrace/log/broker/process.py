@@ -14,7 +14,7 @@ from psutil import Process
 from headrace.core.errors import BrokerStartError
 from headrace.log.broker.node import Node
 
-__all__ = ["Process", "alive", "died", "find", "log_start", "start", "stop"]
+__all__ = ["Process", "alive", "died", "find", "is_ready", "log_start", "mark_ready", "start", "stop"]
 _PATIENCE = 20  # seconds a broker may take to stop before it is killed
 
 
@@ -33,10 +33,12 @@ def start(node: Node, command: Sequence[str]) -> Process:
         )
     try:
         process = Process(int(launched.stdout))
-        told = {"pid": process.pid, "created": process.create_time(), "log_from": logged}
-        _pid_file(node).write_text(json.dumps(told), "utf-8")
+        _write(node, {"pid": process.pid, "created": process.create_time(), "log_from": logged})
     except psutil.NoSuchProcess:
         raise BrokerStartError(f"broker {node.id} ended at once: {node.output.read_text('utf-8', 'replace')}") from None
+    except OSError as error:
+        process.kill()
+        raise BrokerStartError(f"{_pid_file(node)} cannot be written: {error.strerror}; make room for it") from None
     return process
 
 
@@ -54,6 +56,17 @@ def log_start(node: Node) -> int:
     """Return where in the broker's log its last run begins."""
     start = _told(node).get("log_from")
     return start if isinstance(start, int) else 0
+
+
+def mark_ready(node: Node) -> None:
+    """Note that the running broker answers."""
+    if running := find(node):
+        _write(node, {**_told(node), "pid": running.pid, "created": running.create_time(), "ready": True})
+
+
+def is_ready(node: Node) -> bool:
+    """Whether the broker runs and was seen to answer."""
+    return find(node) is not None and _told(node).get("ready") is True
 
 
 def died(node: Node) -> bool:
@@ -93,6 +106,12 @@ def _search(node: Node) -> Process | None:
         if command and command[-2:] == ["kafka.Kafka", path] and alive(process):
             return process
     return None
+
+
+def _write(node: Node, told: dict[str, Any]) -> None:
+    draft = _pid_file(node).with_suffix(".new")
+    draft.write_text(json.dumps(told), "utf-8")
+    draft.replace(_pid_file(node))
 
 
 def _told(node: Node) -> dict[str, Any]:

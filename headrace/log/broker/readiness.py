@@ -10,7 +10,7 @@ from headrace.log.broker import process
 from headrace.log.broker.node import Node
 from headrace.log.client import admin_client
 
-_PATIENCE = 90  # seconds; a broker with much to recover after an unclean end takes long, a hung one for ever
+_PATIENCE = 600  # seconds; a broker with much to recover after an unclean end takes long, a hung one for ever
 
 
 def wait_until_ready(nodes: Sequence[Node], started: Mapping[Node, process.Process]) -> None:
