@@ -124,3 +124,11 @@ def test_a_folder_instead_of_a_file(cli, topic, tmp_path):
 def test_a_header_that_is_no_text_is_sent_as_its_bytes(headrace, topic):
     assert row(headrace("topic", "produce", topic, "--header", "x=\udcff", input="{}"))["sent"] == 1
     assert [event.headers for event in events(topic)] == [{"x": "\udcff"}]
+
+
+@pytest.mark.parametrize("header", ["\udcff=1", "no-value", "=x"])
+def test_a_header_that_is_none_is_refused(headrace, topic, header):
+    done = headrace("topic", "produce", topic, "--header", header, input='{"a": 1}\n')
+    assert done.returncode in (1, 2)
+    assert "header" in done.stderr
+    assert "Traceback" not in done.stderr

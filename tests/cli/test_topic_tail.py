@@ -166,3 +166,17 @@ def test_wrong_options_are_refused(cli, filled, options, words):
 )
 def test_places_as_people_write_them(given, place):
     assert parse_place(given) == place
+
+
+def test_a_time_that_no_calendar_has_hides_nothing(cli, cluster, group):
+    name = group
+    foreign = {"message.timestamp.type": "CreateTime", "message.timestamp.after.max.ms": str(2**63 - 1)}
+    with Topics() as topics:
+        topics.create(name, partitions=1, config=foreign)
+    with Producer() as producer:
+        producer._produce(name, b'{"n": 1}', timestamp=2**60)
+        producer.send(name, {"n": 2})
+    for form in ("json", "text"):
+        done = cli("topic", "tail", name, "--from", "start", "--no-follow", "--format", form)
+        assert done.returncode == 0
+        assert done.stdout.count('"n"') == 2

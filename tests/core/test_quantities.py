@@ -149,3 +149,9 @@ def test_a_size_shown_is_the_size_to_a_twentieth_of_its_unit(size):
 )
 def test_spans_are_shown_for_people(span, shown):
     assert show_span(span) == shown
+
+
+@pytest.mark.parametrize("given", [5, 1.5, None, True])
+def test_a_bare_number_is_no_time_span(given):
+    with pytest.raises(ConfigError, match="is not a time span; write it like"):
+        parse_span(given)
