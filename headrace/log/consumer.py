@@ -257,7 +257,10 @@ class Consumer:
         """Read on at ``targets``, and forget what was fetched at the old places."""
         self._settle(self._given)
         for target in targets:
-            self._client.seek(target)
+            try:
+                self._client.seek(target)
+            except KafkaException as error:
+                raise translate(error, f"moving in {target.topic!r}", self._brokers) from None
             self._next[target.topic, target.partition] = target.offset
         places = {(p.topic, p.partition) for p in targets}
         self._ended -= places
