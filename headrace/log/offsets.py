@@ -17,6 +17,7 @@ _UNSETTLED = {  # a topic just created, or a partition between two leaders
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError._DESTROY_BROKER,  # the broker asked has just gone
 }
 
 

@@ -203,6 +203,7 @@ class Topics:
         found: dict[str, ConfigEntry] = self._ask(
             lambda: self._client.describe_configs([resource], request_timeout=PATIENCE)[resource],
             f"describing the topic {name!r}",
+            _TRIES,
         )
         own = ConfigSource.DYNAMIC_TOPIC_CONFIG
         return {key: entry.value or "" for key, entry in sorted(found.items()) if ConfigSource(entry.source) == own}
@@ -239,10 +240,12 @@ class Topics:
                 total[place] = total.get(place, 0) + size
         return total
 
-    def _ask(self, request: "Callable[[], Future[Any]]", doing: str) -> Any:
+    def _ask(self, request: "Callable[[], Future[Any]]", doing: str, tries: int = 1) -> Any:
         try:
             return request().result()
         except KafkaException as error:
+            if tries > 1 and error.args[0].code() == KafkaError._DESTROY_BROKER:  # the broker asked has just gone
+                return self._ask(request, doing, tries - 1)
             raise self._explained(error, doing) from None
         except (ValueError, TypeError, OverflowError) as error:  # what the client itself refuses to send
             raise ConfigError(f"{doing} failed: {error}") from None

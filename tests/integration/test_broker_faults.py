@@ -102,7 +102,7 @@ def test_three_brokers_any_one_of_which_may_die(own, kill, rounds):
     reader = threading.Thread(target=follow)
     reader.start()
     try:
-        for number in range(rounds(3, 9)):
+        for number in range(rounds(3, 6)):
             sender.until(2000)
             read_so_far = len(seen)
             kill(own.nodes()[number % 3])
