@@ -63,7 +63,7 @@ class Queue:
     However many workers share a group, whatever the number of partitions, each job goes to one of them. It comes again,
     to any worker, when it is released (at once), when its worker dies (within seconds) or when its worker holds it
     longer than ``timeout``. A job that was delivered ``max_deliveries`` times becomes a dead letter in ``<topic>.dlq``;
-    one that a producer sent in a batch may be tried more often, as Kafka counts fetches, not tries. A job that is
+    one that a producer sent in a batch may get more or fewer tries, as Kafka counts fetches. A job that is
     neither acknowledged nor rejected when the next one is asked for is released. Order is not kept.
 
     A worker takes what a producer sent as one batch at once, whatever ``prefetch`` says, and Kafka gives each partition
