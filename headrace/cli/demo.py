@@ -181,8 +181,9 @@ def _screen() -> Iterator[Any]:
 
 def _table(seen: dict[int, Progress], told: str) -> Table:
     table = Table(title="invoices", caption=told, title_style="bold", box=SIMPLE_HEAD)
-    for name, justify in (("partition", "right"), ("read", "right"), ("lag", "right"), ("", "left")):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for name in ("partition", "read", "lag"):
+        table.add_column(name, justify="right")
+    table.add_column("")
     table.add_column("revenue", justify="right")
     table.add_column("last invoice", min_width=44)
     most = max([1, *(p.peak for p in seen.values())])

@@ -153,7 +153,7 @@ def _reason(error: Exception) -> str:
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[], None]]:
     from rich.console import Console  # noqa: PLC0415 - only a download shows a bar
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415 - likewise
 
     columns = (TextColumn("Fetching Kafka"), BarColumn(), MofNCompleteColumn(), TextColumn("jars, once"))
     with Progress(*columns, console=Console(stderr=True)) as bar:

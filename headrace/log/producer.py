@@ -197,7 +197,7 @@ class Producer:
             while self._client.flush(0.5):
                 pass
         except KafkaException as error:
-            raise self._explained(error, "any topic", 0) from None
+            raise DeliveryError(f"the producer cannot go on: {error.args[0].str()}") from None
         self._raise_failures()
 
     def close(self) -> None:

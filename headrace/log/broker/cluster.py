@@ -101,8 +101,7 @@ class Cluster:
     def running(self) -> str | None:
         """Return the addresses for clients if any broker runs."""
         layout = self.layout()
-        alive = layout is not None and any(process.find(node) for node in layout.nodes)
-        return _addresses(layout) if layout and alive else None
+        return _addresses(layout) if layout and any(process.find(node) for node in layout.nodes) else None
 
     def ready(self) -> str | None:
         """Return the addresses for clients if any broker runs and was seen to answer."""
