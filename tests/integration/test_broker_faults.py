@@ -25,7 +25,9 @@ class Sender(threading.Thread):
 
     def run(self):
         try:
-            with Producer(self.address, on_delivery=self.note, config={"linger.ms": 1}) as producer:
+            # A full buffer drains by a few thousand between two kills: its last events wait for many rounds.
+            patient = {"linger.ms": 1, "delivery.timeout.ms": 600_000}
+            with Producer(self.address, on_delivery=self.note, config=patient) as producer:
                 for number in itertools.count():
                     if self.ended.is_set():
                         return
