@@ -25,9 +25,17 @@
     │   ├── DeliveryError                      events that the broker did not take
     │   └── JobExpiredError                    a job settled after its time-out
     ├── TransactionError                       a transaction that was aborted or fenced
-    └── RequestError
-        ├── RequestTimeoutError (TimeoutError) no reply in time
-        └── RemoteError                        the responder's handler raised
+    ├── RequestError
+    │   ├── RequestTimeoutError (TimeoutError) no reply in time
+    │   └── RemoteError                        the responder's handler raised
+    ├── PlanError (ValueError)                 a declaration that cannot work
+    │   ├── SchemaError                        a schema that cannot be read
+    │   ├── ExpressionError                    SQL that cannot be read, or that names no column
+    │   └── StateChangedError                  a stateful step is not the one whose state was kept
+    └── QueryError                             a running program
+        ├── QueryFailedError                   a stage failed; the message says why, in the user's terms
+        ├── AlreadyRunningError                the same program runs already
+        └── UnknownQueryError (LookupError)    no such program or stage runs here
 """
 
 
@@ -133,3 +141,35 @@ class RequestTimeoutError(RequestError, TimeoutError):
 
 class RemoteError(RequestError):
     """The responder's handler raised; the message is its own."""
+
+
+class PlanError(HeadraceError, ValueError):
+    """A declaration cannot work; a note tells the line of the program."""
+
+
+class SchemaError(PlanError):
+    """A schema cannot be read."""
+
+
+class ExpressionError(PlanError):
+    """An expression is no Spark SQL, or names a column that is not there."""
+
+
+class StateChangedError(PlanError):
+    """A stateful step is declared otherwise than the one whose state was kept under the same name."""
+
+
+class QueryError(HeadraceError):
+    """Something is wrong with a running program."""
+
+
+class QueryFailedError(QueryError):
+    """A stage failed; the message says why, in the user's terms."""
+
+
+class AlreadyRunningError(QueryError):
+    """The same program runs already."""
+
+
+class UnknownQueryError(QueryError, LookupError):
+    """No such program or stage runs here."""

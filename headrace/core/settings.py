@@ -24,6 +24,7 @@ class Settings:
         brokers: ``host:port,…`` of a Kafka cluster to use instead of the managed broker.
         jars: Folder with jars already on disk, for machines without a network.
         durability: ``process`` survives any process dying, ``power`` also the machine.
+        checkpoints: Folder, or address of a folder, for what programs remember; beside the broker's data unless told.
         kafka: Settings handed to every Kafka client as they are, such as ``security.protocol``.
     """
 
@@ -31,6 +32,7 @@ class Settings:
     brokers: str | None = None
     jars: Path | None = None
     durability: Durability | None = None
+    checkpoints: str | None = None
     kafka: Mapping[str, str | int | float | bool] = field(default_factory=dict)
 
     @classmethod

@@ -1,0 +1,156 @@
+"""Schemas: column names and Spark SQL types, known without Spark."""
+
+import dataclasses
+import datetime
+import decimal
+import types
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self
+
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
+
+from headrace.core.errors import SchemaError
+
+UNKNOWN = "UNKNOWN"  # the type of an expression that only Spark can tell
+RESERVED = "__"  # column names that begin so are ours
+_PYTHON: dict[Any, str] = {
+    str: "STRING",
+    int: "BIGINT",
+    float: "DOUBLE",
+    bool: "BOOLEAN",
+    bytes: "BINARY",
+    datetime.datetime: "TIMESTAMP",
+    datetime.date: "DATE",
+    decimal.Decimal: "DECIMAL(38, 18)",
+}
+_TYPES = {
+    "ARRAY BIGINT BINARY BOOLEAN CHAR DATE DECIMAL DOUBLE FLOAT INT MAP SMALLINT STRUCT TEXT TIMESTAMP TIMESTAMPLTZ",
+    "TIMESTAMPNTZ TIMESTAMPTZ TINYINT VARBINARY VARCHAR",
+}
+_KNOWN = {exp.DataType.Type[name] for names in _TYPES for name in names.split()}
+
+
+_SPARK_TYPES = (
+    "Types are string, int, bigint, double, decimal(p, s), boolean, timestamp, date, binary, array<…>, map<…, …>, "
+    "struct<name: …>"
+)
+
+
+class Schema(Mapping[str, str]):
+    """Columns in their order, each with its Spark SQL type; names are compared as Spark does, without case.
+
+    Example:
+        >>> Schema.of("store int, at timestamp")["store"]
+        'INT'
+    """
+
+    def __init__(self, columns: Iterable[tuple[str, str]]) -> None:
+        self._columns = tuple(columns)
+        seen: set[str] = set()
+        for name, _ in self._columns:
+            if name.lower() in seen:
+                raise SchemaError(f"the column {name!r} is there twice; Spark does not tell upper from lower case")
+            if name.startswith(RESERVED):
+                raise SchemaError(f"the column {name!r} begins with {RESERVED!r}, which is reserved; rename it")
+            seen.add(name.lower())
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        """Read a schema from DDL, a StructType, a dataclass, or a mapping of names to types."""
+        if isinstance(given, cls):
+            return given
+        if isinstance(given, str):
+            return cls(_columns(given))
+        if isinstance(given, type) and dataclasses.is_dataclass(given):
+            return cls(_fields(given))
+        if isinstance(given, Mapping):
+            return cls((str(name), _type(str(kind))) for name, kind in given.items())
+        if callable(simple := getattr(given, "simpleString", None)):
+            return cls(_columns(simple().removeprefix("struct<").removesuffix(">")))
+        raise SchemaError(
+            f"{given!r} is not a schema; write DDL like 'store int, at timestamp', a StructType, or a dataclass"
+        )
+
+    @property
+    def ddl(self) -> str:
+        """Return the schema as Spark's DDL."""
+        return ", ".join(f"{quote(name)} {kind}" for name, kind in self._columns)
+
+    def find(self, name: str) -> str | None:
+        """Return the column that ``name`` means, spelt as it was declared."""
+        return next((known for known, _ in self._columns if known.lower() == name.lower()), None)
+
+    def __getitem__(self, name: str) -> str:
+        return dict(self._columns)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __repr__(self) -> str:
+        return f"Schema({self.ddl!r})"
+
+    def __hash__(self) -> int:
+        return hash(self._columns)
+
+
+def quote(name: str) -> str:
+    """Return a column's name as it stands in SQL, in backticks where it must be."""
+    return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"
+
+
+def _columns(ddl: str) -> list[tuple[str, str]]:
+    """Read ``name type, …``; the colon of nested types may stand there too."""
+    try:
+        parsed = parse_one(f"struct<{ddl}>", dialect="spark", into=exp.DataType)
+    except SqlglotError:
+        parsed = None
+    if not isinstance(parsed, exp.DataType) or not parsed.expressions:
+        raise SchemaError(f"{ddl!r} is not a schema; write 'store int, at timestamp'. {_SPARK_TYPES}")
+    found = []
+    for column in parsed.expressions:
+        if not isinstance(column, exp.ColumnDef) or column.args.get("kind") is None:
+            raise SchemaError(f"the column {column.sql('spark')!r} has no type; write 'store int, at timestamp'")
+        found.append((column.name, _checked(column.args["kind"], column.name)))
+    return found
+
+
+def _type(text: str) -> str:
+    return _columns(f"c {text}")[0][1]
+
+
+def _checked(kind: exp.Expr, column: str) -> str:
+    for part in kind.find_all(exp.DataType):
+        if part.this not in _KNOWN:
+            raise SchemaError(f"the column {column!r} has the unknown type {part.sql('spark')!r}. {_SPARK_TYPES}")
+    return kind.sql("spark")
+
+
+def _fields(given: type) -> Iterator[tuple[str, str]]:
+    hints = typing.get_type_hints(given)
+    for field in dataclasses.fields(given):
+        yield field.name, _python_type(hints[field.name], f"{given.__name__}.{field.name}")
+
+
+def _python_type(hint: Any, place: str) -> str:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        inner = [argument for argument in arguments if argument is not type(None)]
+        if len(inner) == 1:
+            return _python_type(inner[0], place)
+    if hint in _PYTHON:
+        return _PYTHON[hint]
+    if origin is list:
+        return f"ARRAY<{_python_type(arguments[0], place)}>"
+    if origin is dict:
+        return f"MAP<{_python_type(arguments[0], place)}, {_python_type(arguments[1], place)}>"
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return "STRUCT<" + ", ".join(f"{quote(name)}: {kind}" for name, kind in _fields(hint)) + ">"
+    raise SchemaError(
+        f"{place} is {hint!r}, which has no column type; use str, int, float, bool, bytes, datetime, date, Decimal, "
+        "list[…], dict[…, …], another dataclass, or any of these | None"
+    )

@@ -1,0 +1,115 @@
+"""A program under declaration."""
+
+from typing import Any
+
+from headrace.core.errors import PlanError
+from headrace.core.quantities import parse_span
+from headrace.core.schema import Schema
+from headrace.dsl.stream import Stream
+from headrace.dsl.where import caller, declared
+from headrace.log.names import check_topic_name
+from headrace.plan.node import Node
+from headrace.plan.source import RAW, TEXT, Clock, Source, Start
+from headrace.plan.source import event_time as checked_time
+from headrace.plan.stages import Output, Stage, cut
+from headrace.plan.windows import Span
+
+_LONGEST = 100  # characters of a program's name: topics are called after it
+
+
+class Program:
+    """Declarations of one name, and what follows from them.
+
+    Args:
+        name: Under which state, offsets and internal topics are kept.
+        version: Another one starts from the beginning, beside the old.
+        idle: After how long without events on any input windows close by themselves; None for never. Streams can
+            say otherwise.
+    """
+
+    def __init__(self, name: str, *, version: int | str = 1, idle: Span | None = None) -> None:
+        check_topic_name(name)
+        if len(name) > _LONGEST:
+            raise PlanError(f"the program's name has {len(name)} characters; the most is {_LONGEST}")
+        self.name = name
+        self.version = check_topic_name(str(version))
+        self._idle = None if idle is None else parse_span(idle)
+        self._outputs: list[tuple[Node, Output, str, str]] = []
+
+    @declared
+    def stream(
+        self,
+        topic: str,
+        *,
+        schema: Any = None,
+        key: str | tuple[str, ...] | None = None,
+        event_time: str | None = None,
+        time: Clock | None = None,
+        lateness: Span = "0 seconds",
+        idle: Span | None = None,
+        format: str = "json",
+        start: Start = "earliest",
+    ) -> Stream:
+        """Declare the events of a topic.
+
+        Events that do not fit go to ``<topic>.dlq`` with the reason. A field that is missing or null is null, a field
+        that is not in the schema is left out.
+
+        Args:
+            topic: Its name.
+            schema: DDL such as ``"store int, at timestamp"``, a StructType, or a dataclass; not for text and raw.
+            key: The column, or columns, that are the event's key.
+            event_time: The column, or an expression, that tells when an event happened.
+            time: ``append`` to go by the time at which events were written to the log, ``processing`` by that at which
+                they are read.
+            lateness: How far behind the newest event another may come and still count.
+            idle: After how long without events time goes on by itself.
+            format: ``json``, ``text`` or ``raw``; the latter two have one column ``value``.
+            start: ``earliest`` or ``latest``, for a program that never ran.
+
+        Example:
+            >>> orders = app.stream("orders", schema="store int, amount double, at timestamp", event_time="at")
+            ... # doctest: +SKIP
+        """
+        if format not in ("json", "text", "raw"):
+            raise PlanError(f"format must be json, text or raw, not {format!r}")
+        if (schema is None) == (format == "json"):
+            raise PlanError(
+                "a JSON stream needs schema='name type, …'"
+                if schema is None
+                else f"format={format!r} has one column 'value'; leave schema away"
+            )
+        if start not in ("earliest", "latest"):
+            raise PlanError(f"start must be 'earliest' or 'latest', not {start!r}")
+        if time not in (None, "event", "append", "processing") or (time == "event" and event_time is None):
+            raise PlanError(f"time must be 'append' or 'processing', or name a column with event_time=; not {time!r}")
+        if event_time is not None and time in ("append", "processing"):
+            raise PlanError(f"event_time={event_time!r} and time={time!r} exclude each other")
+        columns = Schema.of(schema) if schema is not None else (TEXT if format == "text" else RAW)
+        keys = (key,) if isinstance(key, str) else tuple(key or ())
+        source = Source(
+            check_topic_name(topic),
+            columns,
+            format,
+            keys,
+            "event" if event_time is not None else time,
+            checked_time(event_time, columns) if event_time is not None else None,
+            parse_span(lateness),
+            parse_span(idle) if idle is not None else self._idle,
+            start,
+            where=caller(),
+        )
+        return Stream(self, source)
+
+    def add(self, node: Node, output: Output, name: str, where: str) -> None:
+        """Note an output, or say why it cannot be."""
+        outputs = [*self._outputs, (node, output, name, where)]
+        cut(self.name, outputs)
+        self._outputs = outputs
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Return the stages of the program as it is declared by now."""
+        if not self._outputs:
+            raise PlanError(f"the program {self.name!r} has no output; end a stream with .to(topic) or .sink(…)")
+        return cut(self.name, self._outputs)

@@ -1,0 +1,180 @@
+"""Aggregates: Spark's own, and those that streams lack, rewritten in terms of those they have.
+
+Spark's ``first``, ``last`` and ``collect_list`` follow the order in which rows happen to arrive, which differs between
+two runs; here they follow the rows' time. ``count(distinct …)`` is not there for streams; a set is.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+
+from headrace.core.errors import ExpressionError
+from headrace.core.schema import UNKNOWN, Schema
+from headrace.plan.expressions import Given, check_columns, expression, is_column, parse, type_of
+
+TIME = "__time"
+_OWN = {"top_n", "moving_avg"}
+_PLAIN = ("ARRAY", "MAP", "STRUCT", UNKNOWN)
+_BY_TIME = (exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.ArrayAgg)
+
+
+@dataclass(frozen=True)
+class Agg:
+    """One column of an aggregation.
+
+    Attributes:
+        name: The column.
+        given: The expression in the words of the program.
+        sql: The expression that Spark computes.
+        type: As far as it is known without Spark.
+        column: A PySpark Column instead of ``sql``.
+        function: A Python function of the values that ``sql`` has gathered.
+    """
+
+    name: str
+    given: str
+    sql: str
+    type: str = UNKNOWN
+    column: Any = field(default=None, compare=False)
+    function: Callable[..., Any] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Custom:
+    """A user-defined aggregate, before it knows its group; see `aggregate`."""
+
+    function: Callable[..., Any]
+    columns: tuple[str, ...]
+    returns: str
+
+
+def aggregate(function: Callable[..., Any], *columns: str, returns: str) -> Custom:
+    """Aggregate with a Python function that gets the group's values as lists, in the order of their time.
+
+    The values of all open groups are kept as state, so prefer Spark's aggregates where there is one.
+
+    Args:
+        function: Gets one list for each of ``columns``.
+        columns: Expressions whose values to gather.
+        returns: The Spark SQL type of the result.
+
+    Example:
+        >>> spread = aggregate(lambda prices: max(prices) - min(prices), "price", returns="double")
+    """
+    return Custom(function, columns, returns)
+
+
+def agg(name: str, given: Given | Custom, schema: Schema, timed: bool) -> Agg:
+    """Check one aggregate and put it into terms that streams have."""
+    noun = f"the aggregate {name}="
+    if isinstance(given, Custom):
+        return _custom(name, given, schema, timed)
+    if is_column(given):
+        return Agg(name, str(given), "", column=given)
+    tree = parse(given, noun)
+    check_columns(tree, schema, noun, given)
+    if not tree.find(exp.AggFunc) and not tree.find(exp.Anonymous):
+        raise ExpressionError(f"{noun}{given!r} does not aggregate; write for example 'sum({given})' or 'max({given})'")
+    rewritten = tree.transform(lambda node: _rewrite(node, schema, timed, noun))
+    sql = given if rewritten == tree else rewritten.sql("spark")
+    kind = type_of(tree, schema)
+    if top := next((n for n in tree.find_all(exp.Anonymous) if n.name.lower() in _OWN), None):
+        kind = _own_type(top, schema)
+    return Agg(name, given, sql, kind)
+
+
+def _custom(name: str, given: Custom, schema: Schema, timed: bool) -> Agg:
+    noun = f"the aggregate {name}="
+    if not callable(given.function) or not given.columns:
+        raise ExpressionError(f"{noun}hr.aggregate(…) needs a function and at least one column")
+    parts = [expression(text, schema, noun).sql for text in given.columns]
+    order = TIME if timed else "0"
+    row = f"struct({order} as t, {', '.join(f'{sql} as c{n}' for n, sql in enumerate(parts))})"
+    returns = Schema.of({"result": given.returns})["result"]
+    called = getattr(given.function, "__name__", "function")
+    told = f"{called}({', '.join(given.columns)})"
+    return Agg(name, told, f"array_sort(collect_list({row}))", returns, function=given.function)
+
+
+def _rewrite(node: exp.Expr, schema: Schema, timed: bool, noun: str) -> exp.Expr:
+    if isinstance(node, exp.ArgMax | exp.ArgMin) and node.args.get("count"):
+        name = "max_by" if isinstance(node, exp.ArgMax) else "min_by"
+        parts = (node.this, node.expression, node.args["count"])
+        return exp.Anonymous(this=name, expressions=[_verbatim(part.sql("spark")) for part in parts])
+    if isinstance(node, exp.AggFunc) and (distinct := node.find(exp.Distinct)) and distinct.parent is node:
+        return _distinct(node, distinct, noun)
+    if isinstance(node, exp.IgnoreNulls):
+        chosen = _rewrite(node.this, schema, timed, noun).sql("spark")
+        return parse(f"{chosen} filter (where {node.this.this.sql('spark')} is not null)", noun)
+    if isinstance(node, exp.Anonymous) and node.name.lower() in _OWN:
+        return _own(node, timed, noun)
+    if isinstance(node, _BY_TIME):
+        return _by_time(node, schema, timed, noun)
+    return node
+
+
+def _distinct(node: exp.Expr, distinct: exp.Distinct, noun: str) -> exp.Expr:
+    columns = [column.sql("spark") for column in distinct.expressions]
+    gathered = columns[0] if len(columns) == 1 else f"struct({', '.join(columns)})"
+    present = " and ".join(f"{column} is not null" for column in columns)
+    if isinstance(node, exp.Count):
+        return parse(f"cast(size(collect_set({gathered}) filter (where {present})) as bigint)", noun)
+    raise ExpressionError(
+        f"{noun}{node.sql('spark')!r}: streams count distinct values but do not {node.key} them; "
+        "use collect_set(…) and compute from it, or hr.aggregate(…)"
+    )
+
+
+def _own(node: exp.Anonymous, timed: bool, noun: str) -> exp.Expr:
+    arguments = [argument.sql("spark") for argument in node.expressions]
+    if node.name.lower() == "top_n":
+        if len(arguments) != 3:  # noqa: PLR2004 - as the message says
+            raise ExpressionError(f"{noun}{node.sql('spark')!r}: write top_n(value, by, n)")
+        value, by, n = arguments
+        return _best(value, f"struct({by}, {value})", n)
+    if len(arguments) != 2:  # noqa: PLR2004 - as the message says
+        raise ExpressionError(f"{noun}{node.sql('spark')!r}: write moving_avg(value, n)")
+    _need_time(node, timed, noun)
+    value, n = arguments
+    last = f"{_best(f'double({value})', f'struct({TIME}, {value})', n).sql('spark')} filter (where {value} is not null)"
+    return _verbatim(f"aggregate({last}, double(0), (a, v) -> a + v, a -> a / size({last}))")
+
+
+def _best(value: str, by: str, n: str) -> exp.Expr:
+    """Return the ``n`` values with the largest ``by``; sqlglot knows max_by, but not its third argument."""
+    return exp.Anonymous(this="max_by", expressions=[_verbatim(part) for part in (value, by, n)])
+
+
+def _verbatim(sql: str) -> exp.Expr:
+    """Return SQL that stays as it is written."""
+    return exp.Var(this=sql)
+
+
+def _own_type(node: exp.Anonymous, schema: Schema) -> str:
+    if node.name.lower() == "moving_avg":
+        return "DOUBLE"
+    inner = type_of(node.expressions[0], schema)
+    return f"ARRAY<{inner}>" if inner != UNKNOWN else UNKNOWN
+
+
+def _by_time(node: exp.Expr, schema: Schema, timed: bool, noun: str) -> exp.Expr:
+    value = node.this.sql("spark")
+    orderable = not type_of(node.this, schema).startswith("MAP")
+    if isinstance(node, exp.ArrayAgg):
+        if not timed or not orderable:
+            return node
+        return parse(f"transform(array_sort(collect_list(struct({TIME} as t, {value} as v))), r -> r.v)", noun)
+    _need_time(node, timed, noun)
+    order = f"struct({TIME}, {value})" if orderable else TIME
+    chosen = "min_by" if isinstance(node, exp.First | exp.FirstValue) else "max_by"
+    return parse(f"{chosen}({value}, {order})", noun)
+
+
+def _need_time(node: exp.Expr, timed: bool, noun: str) -> None:
+    if not timed:
+        raise ExpressionError(
+            f"{noun}{node.sql('spark')!r} follows the time of events; declare the stream with event_time='column', "
+            "or use min_by(value, order) and max_by(value, order)"
+        )

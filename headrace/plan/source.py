@@ -1,0 +1,112 @@
+"""Where rows come from: topics, and topics between the stages of a program."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from typing import Literal
+
+from headrace.core.errors import PlanError
+from headrace.core.quantities import show_span
+from headrace.core.schema import UNKNOWN, Schema
+from headrace.plan.expressions import Expression, expression
+from headrace.plan.node import Node, known_columns
+
+Clock = Literal["event", "append", "processing"]
+Start = Literal["earliest", "latest"]
+TEXT = Schema([("value", "STRING")])
+RAW = Schema([("value", "BINARY")])
+_TIMES = ("TIMESTAMP", "TIMESTAMPLTZ", "TIMESTAMPTZ", UNKNOWN)
+
+
+@dataclass(frozen=True)
+class Source(Node):
+    """Events of a topic.
+
+    Attributes:
+        topic: Its name.
+        columns: What a value holds.
+        format: ``json``, ``text`` (one column ``value``) or ``raw`` (the same as bytes).
+        keys: The columns that are the event's key.
+        clock: Which of an event's three times counts, or None where none was declared.
+        time: The event time as an expression of the columns, where that clock was chosen.
+        lateness: How far behind the newest event another may come and still count.
+        idle: After how long without events time goes on by itself; None for never.
+        start: Where a program that never ran begins.
+    """
+
+    topic: str
+    columns: Schema
+    format: str = "json"
+    keys: tuple[str, ...] = ()
+    clock: Clock | None = None
+    time: Expression | None = None
+    lateness: timedelta = timedelta(0)
+    idle: timedelta | None = None
+    start: Start = "earliest"
+
+    def __post_init__(self) -> None:
+        known_columns(self.columns, self.keys, "key")
+        if self.time is not None and self.time.type not in _TIMES:
+            raise PlanError(
+                f"event_time {self.time.sql!r} is of type {self.time.type}, not timestamp; declare the column as "
+                "timestamp, or convert it: event_time='timestamp_millis(ts)' or 'timestamp_seconds(ts)'"
+            )
+        if self.lateness < timedelta(0):
+            raise PlanError("lateness must not be below 0")
+
+    @cached_property
+    def schema(self) -> Schema:  # noqa: D102
+        return self.columns
+
+    @property
+    def key(self) -> tuple[str, ...]:  # noqa: D102
+        return self.keys
+
+    @property
+    def timed(self) -> bool:  # noqa: D102
+        return self.clock is not None
+
+    @property
+    def updates(self) -> bool:  # noqa: D102
+        return False
+
+    @property
+    def label(self) -> str:  # noqa: D102
+        clock = {"event": f"event time {self.time.sql if self.time else ''}", "append": "log-append time"}
+        told = [self.format]
+        if self.clock:
+            told.append(clock.get(self.clock, f"{self.clock} time"))
+            told.append(f"lateness {show_span(self.lateness)}")
+        return f"topic {self.topic} ({', '.join(told)})"
+
+
+@dataclass(frozen=True)
+class Through(Node):
+    """Rows written to a topic and read again: one stage ends here and another begins.
+
+    Attributes:
+        parent: Whose rows.
+        topic: The topic; None for one of the program's own, named after it and the step.
+        partitions: Of the topic, if it must be created.
+    """
+
+    parent: Node
+    topic: str | None = None
+    partitions: int | None = None
+    step: str = ""
+
+    def __post_init__(self) -> None:
+        if self.parent.updates:
+            raise PlanError(
+                "rows that may change later cannot go through a topic as facts; use emit='final', "
+                "or write them with .to(topic)"
+            )
+
+    @property
+    def label(self) -> str:  # noqa: D102
+        return f"through topic {self.topic or self.step}"
+
+
+def event_time(given: object, schema: Schema) -> Expression:
+    """Check the expression that tells an event's time."""
+    return expression(given, schema, "event_time")

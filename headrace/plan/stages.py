@@ -1,0 +1,190 @@
+"""A program as a whole: its outputs, and the stages into which topics cut it."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+from typing import Any, Literal
+
+from headrace.core.errors import PlanError
+from headrace.plan.aggregate import Aggregate
+from headrace.plan.dedupe import Dedupe
+from headrace.plan.join import Join
+from headrace.plan.node import Node
+from headrace.plan.rows import MapPython
+from headrace.plan.source import Source, Through
+
+Latency = Literal["batch", "realtime"]
+
+
+@dataclass(frozen=True)
+class TopicOutput:
+    """Rows to a topic, each exactly once, or at least once within milliseconds."""
+
+    topic: str
+    partitions: int | None = None
+    format: str = "json"
+    latency: Latency = "batch"
+
+    @property
+    def name(self) -> str:
+        """Return how the stage is called that writes here."""
+        return self.topic
+
+    @property
+    def label(self) -> str:
+        """Return the output in the words of the program."""
+        return f"to topic {self.topic}"
+
+
+@dataclass(frozen=True)
+class FileOutput:
+    """Rows to files, a folder for each batch."""
+
+    format: str
+    path: str
+    options: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def name(self) -> str:
+        """Return how the stage is called that writes here."""
+        return f"{self.format}-{hashlib.sha256(self.path.encode()).hexdigest()[:8]}"
+
+    @property
+    def label(self) -> str:
+        """Return the output in the words of the program."""
+        return f"to {self.format} files in {self.path}"
+
+
+Output = TopicOutput | FileOutput
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One Spark query: from topics, through steps, to one output."""
+
+    name: str
+    node: Node
+    output: Output
+    where: str = ""
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """Return the steps of this stage, sources first; what lies behind a topic is another stage's."""
+        return tuple(_within(self.node))
+
+    @property
+    def inputs(self) -> tuple[Source | Through, ...]:
+        """Return the topics that the stage reads."""
+        return tuple(node for node in self.nodes if isinstance(node, Source | Through))
+
+    @property
+    def stateful(self) -> tuple[Node, ...]:
+        """Return the steps that keep state."""
+        return tuple(node for node in self.nodes if node.stateful)
+
+    @property
+    def mode(self) -> Literal["append", "update"]:
+        """Return Spark's output mode."""
+        return "update" if self.node.updates else "append"
+
+    @property
+    def grace(self) -> timedelta:
+        """Return how much longer than the streams' lateness windows wait."""
+        return max((node.grace for node in self.nodes if isinstance(node, Aggregate)), default=timedelta(0))
+
+    @property
+    def idle(self) -> timedelta | None:
+        """Return after how long without events time goes on by itself."""
+        spans = [source.idle for source in self.nodes if isinstance(source, Source)]
+        return None if any(span is None for span in spans) or not spans else max(span for span in spans if span)
+
+    @property
+    def fingerprint(self) -> tuple[str, ...]:
+        """Return what must stay the same while the state is kept."""
+        told = [f"reads {', '.join(topic_of(node, self.name) for node in self.inputs)}"]
+        told += [
+            f"{getattr(node, 'step', '')}: {node.label} → {node.schema.ddl}"
+            if isinstance(node, Aggregate)
+            else f"{getattr(node, 'step', '')}: {node.label}"
+            for node in self.stateful
+        ]
+        return tuple(told) if self.stateful else ()
+
+    def check(self) -> None:
+        """Refuse what cannot run."""
+        realtime = isinstance(self.output, TopicOutput) and self.output.latency == "realtime"
+        if realtime and self.stateful:
+            raise PlanError(
+                f"latency='realtime' is for steps without memory, but '{self.stateful[0].label}' keeps state; "
+                "leave latency away"
+            )
+        if realtime and (function := next((n for n in self.nodes if isinstance(n, MapPython)), None)):
+            raise PlanError(f"latency='realtime' runs Spark SQL only, no Python; '{function.label}' is Python")
+
+
+def topic_of(node: Source | Through, app: str) -> str:
+    """Return the topic of an input; topics between stages are called after the program."""
+    if node.topic is not None:
+        return node.topic
+    assert isinstance(node, Through)
+    return f"{app}.{node.step}.repartition"
+
+
+def read_again(topic: str, stages: Sequence[Stage], app: str) -> bool:
+    """Whether a later stage goes on with what is written to a topic."""
+    return any(isinstance(n, Through) and topic_of(n, app) == topic for stage in stages for n in stage.nodes)
+
+
+def cut(app: str, outputs: Sequence[tuple[Node, Output, str, str]]) -> tuple[Stage, ...]:
+    """Cut a program into stages, those that write a topic before those that read it."""
+    stages: dict[str, Stage] = {}
+    for node, output, name, where in outputs:
+        for stage in _stages(app, node, output, name, where):
+            known = stages.get(stage.name)
+            if known is not None and known.node is not stage.node:
+                raise PlanError(
+                    f"two steps are called {stage.name!r}: one at {known.where or '?'}, one at {stage.where or '?'}; "
+                    "give one of them another name="
+                )
+            stages.setdefault(stage.name, stage)
+    _check_steps(stages)
+    for stage in stages.values():
+        stage.check()
+    return tuple(stages.values())
+
+
+def _stages(app: str, node: Node, output: Output, name: str, where: str) -> Iterator[Stage]:
+    for step in _within(node):
+        if isinstance(step, Through):
+            topic = topic_of(step, app)
+            yield from _stages(app, step.parent, TopicOutput(topic, step.partitions), topic, step.where)
+    yield Stage(name, node, output, where)
+
+
+def _within(node: Node) -> Iterator[Node]:
+    seen: set[int] = set()
+
+    def visit(node: Node) -> Iterator[Node]:
+        if id(node) in seen:
+            return
+        seen.add(id(node))
+        if not isinstance(node, Through):
+            for parent in node.parents:
+                yield from visit(parent)
+        yield node
+
+    return visit(node)
+
+
+def _check_steps(stages: Mapping[str, Stage]) -> None:
+    named: dict[str, Node] = {}
+    for stage in stages.values():
+        for node in stage.stateful:
+            step = node.step if isinstance(node, Aggregate | Dedupe | Join) else ""
+            if named.setdefault(step, node) is not node and named[step] != node:
+                raise PlanError(
+                    f"two steps are called {step!r}: one at {named[step].where or '?'}, one at {node.where or '?'}; "
+                    "give one of them another name="
+                )

@@ -1,0 +1,79 @@
+"""Windows of time, half-open and aligned to the epoch."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from headrace.core.errors import PlanError
+from headrace.core.quantities import parse_span, show_span
+
+Span = str | timedelta
+
+
+@dataclass(frozen=True)
+class Hop:
+    """Windows ``[n * every, n * every + size)`` for every whole n: each row lies in ``size / every`` of them."""
+
+    size: timedelta
+    every: timedelta
+
+    def __post_init__(self) -> None:
+        if self.size <= timedelta(0):
+            raise PlanError(f"a window's size must be above 0, not {show_span(self.size)}")
+        if not timedelta(0) < self.every <= self.size:
+            raise PlanError(
+                f"hopping(size={show_span(self.size)}, every={show_span(self.every)}): every must be above 0 and at "
+                "most the size, or events between two windows would be in none"
+            )
+
+    def __str__(self) -> str:
+        if self.every == self.size:
+            return f"tumbling {show_span(self.size)}"
+        return f"hopping {show_span(self.size)} every {show_span(self.every)}"
+
+
+@dataclass(frozen=True)
+class Session:
+    """Windows that grow with the rows of a key: ``[first, last + gap)``, until ``gap`` passes without one."""
+
+    gap: timedelta
+
+    def __post_init__(self) -> None:
+        if self.gap <= timedelta(0):
+            raise PlanError(f"a session's gap must be above 0, not {show_span(self.gap)}")
+
+    def __str__(self) -> str:
+        return f"session gap {show_span(self.gap)}"
+
+
+Window = Hop | Session
+
+
+def tumbling(size: Span) -> Hop:
+    """Windows side by side: each row lies in one.
+
+    Example:
+        >>> print(tumbling("1 minute"))
+        tumbling 1 min
+    """
+    span = parse_span(size)
+    return Hop(span, span)
+
+
+def hopping(size: Span, every: Span) -> Hop:
+    """Windows of ``size`` that begin at each ``every``: a row lies in several.
+
+    Example:
+        >>> print(hopping("10 minutes", every="1 minute"))
+        hopping 10 min every 1 min
+    """
+    return Hop(parse_span(size), parse_span(every))
+
+
+def session(gap: Span) -> Session:
+    """Windows of activity: they end when ``gap`` passes without a row of the key.
+
+    Example:
+        >>> print(session("30 minutes"))
+        session gap 30 min
+    """
+    return Session(parse_span(gap))

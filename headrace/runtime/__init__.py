@@ -1,0 +1,1 @@
+"""Programs that run: started, watched, restarted, stopped."""

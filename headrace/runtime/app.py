@@ -1,0 +1,125 @@
+"""App: a program that can be declared, explained and run."""
+
+import signal
+import threading
+from collections.abc import Mapping
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from headrace.core.errors import QueryError
+from headrace.dsl.program import Program
+from headrace.plan.describe import describe
+from headrace.plan.explain import explain
+from headrace.plan.windows import Span
+from headrace.runtime.options import Options
+
+if TYPE_CHECKING:
+    from headrace.runtime.run import Run
+
+
+class App(Program):
+    """A program: declare its streams, then `run` it.
+
+    Args:
+        name: Under which state, offsets and internal topics are kept.
+        version: Another one starts from the beginning, beside the old.
+        idle: After how long without events on any input windows close by themselves; None for never.
+        brokers: ``host:port,…`` of a Kafka cluster; the one configured, or the managed one, unless told.
+        checkpoints: Folder for offsets and state; beside the managed broker's data unless told.
+        master: Of which Spark; all cores of this machine unless told.
+        spark: Further settings by Spark's names.
+        max_batch: The most events that one batch takes of each input: memory stays bounded, however far behind.
+        rate: The most events per second that each stage takes of each input; None for as many as it can.
+
+    Example:
+        >>> import headrace as hr
+        >>> app = hr.App("retail")
+        >>> orders = app.stream("orders", schema="store int, amount double, at timestamp", event_time="at")
+        >>> orders.group_by("store").window(hr.tumbling("1 minute")).agg(revenue="sum(amount)").to("revenue")
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: int | str = 1,
+        idle: Span | None = None,
+        brokers: str | None = None,
+        checkpoints: str | None = None,
+        master: str | None = None,
+        spark: Mapping[str, Any] | None = None,
+        max_batch: int = 500_000,
+        rate: int | None = None,
+    ) -> None:
+        super().__init__(name, version=version, idle=idle)
+        self.options = Options(brokers, checkpoints, master, spark or {}, max_batch, rate)
+        self._run: Run | None = None
+
+    def explain(self) -> str:
+        """Return the stages, their steps, state and guarantees, and the settings of Spark that apply, as text."""
+        from headrace.spark.session import TUNING  # noqa: PLC0415 - only this method needs it
+
+        settings = {**TUNING, **{name: str(value) for name, value in self.options.spark.items()}}
+        return explain(self.name, self.version, self.stages, settings)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the topology as data: stages with their steps, and the topics between them."""
+        return describe(self.name, self.version, self.stages)
+
+    def start(self) -> "Run":
+        """Start the program and return while it runs; use the result to wait for it and to stop it."""
+        from headrace.runtime.run import Run  # noqa: PLC0415 - brings Spark, which declarations do not need
+
+        if self._run is not None and not self._run.wait(0):
+            raise QueryError(f"the program {self.name!r} runs already in this process")
+        run = Run(self, self.options)
+        run.start()
+        self._run = run
+        return run
+
+    def run(self, *, drain: bool = False) -> None:
+        """Run until stopped by Ctrl-C, SIGTERM or `stop`; a batch under way is finished first.
+
+        Args:
+            drain: End by itself when all that the inputs hold has been processed.
+        """
+        run = self.start()
+        with _Signals() as asked:
+            try:
+                if drain:
+                    run.drain()
+                else:
+                    while not run.wait(0.2):
+                        if asked.is_set():
+                            break
+            finally:
+                run.stop()
+        run.wait(0)
+
+    def stop(self) -> None:
+        """Stop the program after the batch under way."""
+        if self._run is not None:
+            self._run.stop()
+
+
+class _Signals:
+    """Turns Ctrl-C and SIGTERM into an event, in the main thread of a process."""
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> threading.Event:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._ask)
+        return self._asked
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self._asked.is_set():  # asked twice: at once
+            raise KeyboardInterrupt
+        self._asked.set()
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,126 @@
+"""What stages put aside: late events to the ledger, dead ones to the dead letters, each once."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+from pyspark.sql import DataFrame
+
+from headrace.log.dead_letters import SUFFIX
+from headrace.plan.source import Source
+from headrace.plan.stages import FileOutput
+from headrace.runtime.progress import Offsets, Progress, merged
+from headrace.runtime.topics import late_topic, marker_topic
+from headrace.spark import asides, markers
+from headrace.spark.kafka import KafkaRange
+from headrace.spark.lowering import Context
+from headrace.spark.sink import create_dead_letters, headers_of
+
+_COMMIT = 120.0  # seconds
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch to look at once more."""
+
+    number: int
+    begin: Offsets
+    end: Offsets
+    watermark: int  # by which lateness was judged: that of the batch before
+    dropped: bool
+    dead: bool
+
+
+class Asides:
+    """Follows the batches of one stage, and writes down what they left out."""
+
+    def __init__(self, ctx: Context, query: str, client: dict[str, Any], checkpoint: str, note: Path) -> None:
+        self._ctx, self._query, self._client = ctx, f"{query}.aside", client
+        self._checkpoint, self._note = checkpoint, note
+        self._watermark = 0
+        self._written: int | None = None
+        self.needed = bool(ctx.stage.stateful) or isinstance(ctx.stage.output, FileOutput)
+        self.late = self.dead = 0
+
+    def follow(self, progress: Progress) -> None:
+        """Look at a batch that has ended."""
+        judged, self._watermark = self._watermark, progress.watermark
+        if not self.needed:
+            return
+        if progress.dropped or progress.dead:
+            self._look(
+                Batch(progress.batch, progress.begin, progress.end, judged, bool(progress.dropped), bool(progress.dead))
+            )
+        self._note.parent.mkdir(parents=True, exist_ok=True)
+        self._note.write_text(str(progress.batch))
+
+    def catch_up(self) -> None:
+        """Look at the batches that ended before an earlier run could."""
+        if not self.needed or not self._note.exists():
+            return
+        for batch in self._missed(int(self._note.read_text() or -1)):
+            self._look(batch)
+            self._note.write_text(str(batch.number))
+
+    def _missed(self, last: int) -> Iterator[Batch]:
+        before = _offsets(self._checkpoint, last)
+        self._watermark = before[1] if before else 0
+        for number in range(last + 1, last + 1000):
+            now = _offsets(self._checkpoint, number)
+            if now is None or not (Path(self._checkpoint) / "commits" / str(number)).exists():
+                return
+            begin = before[0] if before else {}
+            yield Batch(number, begin, now[0], self._watermark, True, True)
+            before, self._watermark = now, now[1]
+
+    def _look(self, batch: Batch) -> None:
+        log = KafkaRange(self._ctx.spark, self._client, batch.begin, batch.end)
+        dead = asides.dead(self._ctx, log) if batch.dead else []
+        late = asides.late(self._ctx, log, batch.watermark) if batch.dropped and batch.watermark else []
+        self._write(batch.number, dead, late)
+
+    def _write(self, number: int, dead: list[DataFrame], late: list[DataFrame]) -> None:
+        """Write in one transaction, with a marker, unless an earlier run has."""
+        producer = markers.begin({**self._client, "message.max.bytes": 2_000_000}, f"{self._query}-0")
+        if self._written is None:
+            topic = marker_topic(self._ctx.app)
+            self._written = markers.read(self._client, topic, self._query).get(0, -1)
+        if self._written >= number:
+            return
+        producer.begin_transaction()
+        self.dead += self._send(producer, dead, None)
+        self.late += self._send(producer, late, late_topic(self._ctx.app))
+        producer.produce(marker_topic(self._ctx.app), str(number).encode(), key=f"{self._query}-0".encode())
+        producer.commit_transaction(_COMMIT)
+        self._written = number
+
+    def _send(self, producer: Producer, frames: list[DataFrame], topic: str | None) -> int:
+        schemas = {node.topic: dict(node.columns) for node in self._ctx.stage.inputs if isinstance(node, Source)}
+        count = 0
+        created: set[str] = set()
+        for frame in frames:
+            for row in frame.toLocalIterator():
+                letter = row.asDict()
+                target = topic or letter["topic"] + SUFFIX
+                if target not in created:
+                    create_dead_letters(target, self._client)
+                    created.add(target)
+                value, key = bytes(letter["value"] or b""), letter["key"]
+                letter |= {"value": value}
+                producer.produce(target, value, bytes(key) if key else None, headers=headers_of(letter, schemas))
+                producer.poll(0)
+                count += 1
+        return count
+
+
+def _offsets(checkpoint: str, number: int) -> tuple[Offsets, int] | None:
+    """Return the offsets at which a batch ended, and its watermark, from Spark's own log."""
+    path = Path(checkpoint) / "offsets" / str(number)
+    if number < 0 or not path.exists():
+        return None
+    _, metadata, *sources = path.read_text().splitlines()
+    ends = [{"endOffset": json.loads(source)} for source in sources if source.startswith("{")]
+    return merged(ends, "endOffset"), json.loads(metadata)["batchWatermarkMs"]

@@ -1,0 +1,75 @@
+"""Programs seen and steered from other processes, by files in their home."""
+
+import fcntl
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from headrace.core.errors import QueryError, UnknownQueryError
+from headrace.core.settings import Settings
+from headrace.runtime.home import PROGRAMS, write_json
+
+STATUS = "status.json"
+_ORDERS = "orders"
+
+
+def programs(settings: Settings) -> Iterator[dict[str, Any]]:
+    """Yield the status of every program that runs here now."""
+    for path in sorted((settings.home / PROGRAMS).glob(f"*/*/{STATUS}")):
+        if _runs(path.parent):
+            try:
+                yield {**orjson.loads(path.read_bytes()), "folder": str(path.parent)}
+            except (OSError, orjson.JSONDecodeError):
+                continue
+
+
+def find(settings: Settings, name: str) -> dict[str, Any]:
+    """Return the status of one stage, by ``program.stage`` or, where only one has it, by its own name."""
+    known = [{**stage, "folder": program["folder"]} for program in programs(settings) for stage in program["stages"]]
+    found = [stage for stage in known if name in (stage["name"], stage["stage"], stage["program"])]
+    exact = [stage for stage in found if stage["name"] == name]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    names = ", ".join(sorted(stage["name"] for stage in known)) or "none"
+    if found:
+        raise UnknownQueryError(f"{name!r} may be {', '.join(stage['name'] for stage in found)}; say which")
+    raise UnknownQueryError(f"no query {name!r} runs here; running are: {names}. 'headrace run PROGRAM.py' starts one")
+
+
+def order(settings: Settings, name: str, verb: str, patience: float = 60.0) -> None:
+    """Have a running program stop or restart a stage, and wait until it has."""
+    stage = find(settings, name)
+    path = Path(stage["folder"]) / _ORDERS / f"{uuid.uuid4().hex}.json"
+    write_json(path, {"verb": verb, "stage": stage["stage"]})
+    deadline = time.monotonic() + patience
+    while path.exists():
+        if time.monotonic() > deadline or not _runs(Path(stage["folder"])):
+            path.unlink(missing_ok=True)
+            raise QueryError(f"the program of {name!r} does not answer; see 'headrace query describe {name}'")
+        time.sleep(0.05)
+
+
+def orders(folder: Path) -> Iterator[tuple[Path, str, str]]:
+    """Yield what others ask of a program: the file to delete when it is done, the verb, the stage."""
+    for path in sorted((folder / _ORDERS).glob("*.json")):
+        try:
+            told = orjson.loads(path.read_bytes())
+            yield path, told["verb"], told["stage"]
+        except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+            path.unlink(missing_ok=True)
+
+
+def _runs(folder: Path) -> bool:
+    """Whether some process holds the program's lock."""
+    try:
+        with (folder / "lock").open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

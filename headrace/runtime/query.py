@@ -1,0 +1,259 @@
+"""One stage as a running Spark query: started, stopped between two batches, started again after a failure."""
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headrace.core.errors import HeadraceError, PlanError, QueryFailedError
+from headrace.log.dead_letters import OFFSET, PARTITION, REASON, SUFFIX, TOPIC
+from headrace.plan.source import Source
+from headrace.plan.stages import FileOutput, Stage, TopicOutput, read_again
+from headrace.runtime import progress
+from headrace.runtime.asides import Asides
+from headrace.runtime.home import Home
+from headrace.runtime.options import Options
+from headrace.runtime.topics import heartbeat_topic, marker_topic
+from headrace.spark.columns import column, visible
+from headrace.spark.encoding import encoded
+from headrace.spark.failures import failure
+from headrace.spark.files import Files
+from headrace.spark.kafka import KafkaLog, java_settings
+from headrace.spark.lower import lowered, settings_of
+from headrace.spark.lowering import Context
+from headrace.spark.session import stage_session
+from headrace.spark.sink import ExactlyOnce, Target
+
+State = Literal["running", "waiting", "stopped", "failed"]
+logger = logging.getLogger("headrace")
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds between two attempts
+_TRIES = 10  # failures without a finished batch between them, until a stage is given up
+_REALTIME = "5 minutes"  # between two checkpoints of a stage that has no batches
+
+
+@dataclass
+class World:
+    """What the stages of a run share."""
+
+    program: str
+    version: str
+    stages: tuple[Stage, ...]
+    options: Options
+    client: dict[str, Any]
+    partitions: Mapping[str, int]
+    home: Home
+    spark: SparkSession
+    schemas: dict[str, Any] = field(default_factory=dict)
+
+
+class Stopped(Exception):
+    """Raised in a batch that must not begin any more."""
+
+
+class Gate:
+    """Lets batches through, until it is closed; then the next one waits, and is dropped before it has written."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.parked = threading.Event()
+        self.open = threading.Event()
+
+    def pass_through(self) -> None:
+        """Return at once, or never with success."""
+        if self.closed:
+            self.parked.set()
+            self.open.wait()
+            raise Stopped
+
+
+class StageQuery:
+    """A stage of a running program."""
+
+    def __init__(self, stage: Stage, world: World) -> None:
+        self.stage = stage
+        self._world = world
+        self.state: State = "stopped"
+        self.error: QueryFailedError | None = None
+        self.failures = 0
+        self.restarts = 0
+        self.last: progress.Progress | None = None
+        self.seen_at = time.monotonic()  # when an event came last
+        self.rows = 0
+        self._query: StreamingQuery | None = None
+        self._gate = Gate()
+        self._raised: BaseException | None = None
+        self._again_at = 0.0
+        self.asides: Asides | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the name of the stage within all programs."""
+        return f"{self._world.program}.{self.stage.name}"
+
+    @property
+    def id(self) -> str:
+        """Return the name under which transactions and markers are kept."""
+        return f"{self._world.program}.{self._world.version}.{self.stage.name}"
+
+    @property
+    def active(self) -> bool:
+        """Whether Spark runs it."""
+        return self._query is not None and self._query.isActive
+
+    def start(self) -> None:
+        """Lower the stage and start it; what cannot be is raised."""
+        self._gate, self._raised = Gate(), None
+        world = self._world
+        spark = stage_session(world.spark, {**settings_of(self.stage), **world.options.spark})
+        beats = (heartbeat_topic(world.program), self.id) if self.beats else None
+        most = None if self.realtime else world.options.per_batch
+        log = KafkaLog(spark, world.client, world.partitions, beats, most)
+        ctx = Context(spark, world.program, self.stage, log, beats[0] if beats else None, world.schemas, world.stages)
+        frame = lowered(ctx)
+        checkpoint = world.home.checkpoint(self.stage.name)
+        self.asides = Asides(ctx, self.id, world.client, checkpoint, world.home.folder / "looked" / self.stage.name)
+        self.asides.catch_up()
+        self.last = None
+        self._query = self._write(frame, checkpoint)
+        self.state, self.error = "running", None
+
+    @property
+    def beats(self) -> bool:
+        """Whether heartbeats move the stage's time while its inputs are idle."""
+        return bool(self.stage.stateful) and self.stage.idle is not None
+
+    @property
+    def realtime(self) -> bool:
+        """Whether rows are passed on without batches."""
+        return isinstance(self.stage.output, TopicOutput) and self.stage.output.latency == "realtime"
+
+    def _write(self, frame: DataFrame, checkpoint: str) -> StreamingQuery:
+        output, world = self.stage.output, self._world
+        if isinstance(output, FileOutput):
+            return self._batches(frame.select(*map(column, visible(frame))), Files(output), checkpoint)
+        world.schemas[output.topic] = frame.select(*map(column, visible(frame))).schema
+        again = read_again(output.topic, world.stages, world.program)
+        rows = encoded(frame, self.stage.node, output, again)
+        if self.realtime:
+            return self._stream(rows, output.topic, checkpoint)
+        schemas = {node.topic: dict(node.columns) for node in self.stage.inputs if isinstance(node, Source)}
+        target = Target(self.id, output.topic, marker_topic(world.program), world.client, schemas)
+        return self._batches(rows, ExactlyOnce(target), checkpoint)
+
+    def _batches(self, rows: DataFrame, sink: Any, checkpoint: str) -> StreamingQuery:
+        gate = self._gate
+
+        def write(batch: DataFrame, number: int) -> None:
+            gate.pass_through()
+            try:
+                sink(batch, number)
+            except BaseException as error:
+                self._raised = error
+                raise
+
+        return (
+            rows.writeStream.queryName(self.name)
+            .foreachBatch(write)
+            .outputMode(self.stage.mode)
+            .option("checkpointLocation", checkpoint)
+            .trigger(**self._world.options.trigger)
+            .start()
+        )
+
+    def _stream(self, rows: DataFrame, topic: str, checkpoint: str) -> StreamingQuery:
+        """Pass rows on within milliseconds, by Spark's own sink: at least once."""
+        dead = F.col("dead")
+        told = [(REASON, "reason"), (TOPIC, "topic"), (PARTITION, "partition"), (OFFSET, "offset")]
+        headers = F.array(
+            *(F.struct(F.lit(n).alias("key"), dead[f].cast("string").cast("binary").alias("value")) for n, f in told)
+        )
+        shaped = rows.select(
+            F.coalesce(F.concat(dead["topic"], F.lit(SUFFIX)), F.lit(topic)).alias("topic"),
+            F.coalesce(F.col("key"), dead["key"]).alias("key"),
+            F.when(dead.isNull(), F.col("value")).otherwise(dead["value"]).alias("value"),
+            F.when(dead.isNotNull(), headers).alias("headers"),
+        )
+        writer: Any = (  # its stubs do not know the trigger
+            shaped.writeStream.queryName(self.name)
+            .format("kafka")
+            .options(**java_settings(self._world.client))
+            .outputMode("update")
+            .option("checkpointLocation", checkpoint)
+        )
+        query: StreamingQuery = writer.trigger(realTime=_REALTIME).start()
+        return query
+
+    def watch(self) -> None:
+        """Take note of what Spark did since the last call; start the stage again if it failed a while ago."""
+        if self.state == "waiting" and time.monotonic() >= self._again_at:
+            self._try_again()
+        if self.state != "running" or self._query is None:
+            return
+        active = self._query.isActive
+        self._follow()
+        if not active:
+            self._failed(self._raised if isinstance(self._raised, HeadraceError) else self._query.exception())
+
+    def _follow(self) -> None:
+        assert self._query is not None
+        for entry in progress.read(self._query, self.last.batch if self.last else -1):
+            if self.last is None or _news(entry, self.last):
+                self.seen_at = time.monotonic()
+            self.last, self.failures = entry, 0
+            self.rows += entry.rows
+            if self.asides is not None:
+                self.asides.follow(entry)
+
+    def _failed(self, error: BaseException | None) -> None:
+        self.failures += 1
+        self.error = failure(self.stage.name, error or RuntimeError("it ended by itself"), self.stage.where)
+        if isinstance(error, PlanError) or self.failures >= _TRIES:
+            self.state = "failed"
+            return
+        pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (self.failures - 1))
+        self.state, self._again_at = "waiting", time.monotonic() + pause
+        logger.warning("%s; trying again in %.0f s", self.error, pause)
+
+    def _try_again(self) -> None:
+        self.restarts += 1
+        try:
+            self.start()
+        except Exception as error:
+            self._failed(error)
+
+    def settle(self) -> bool:
+        """Wait until all there is has been processed; False if the stage failed meanwhile."""
+        if not self.active or self._query is None:
+            return False
+        try:
+            self._query.processAllAvailable()
+        except Exception:
+            return False
+        self.watch()
+        return self.active
+
+    def stop(self, patience: float = 600.0) -> None:
+        """Stop after the batch under way; one that has not begun to write is left for the next start."""
+        query, self.state = self._query, "stopped"
+        if query is None:
+            return
+        self._gate.closed = True
+        deadline = time.monotonic() + (0 if self.realtime else patience)
+        while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+            if self._gate.parked.wait(0.02):
+                break
+        query.stop()
+        self._gate.open.set()
+        self._follow()
+
+
+def _news(entry: progress.Progress, last: progress.Progress) -> bool:
+    """Whether events, and not heartbeats alone, have come."""
+    plain = [{t: n for t, n in offsets.items() if not t.endswith(".heartbeat")} for offsets in (entry.end, last.end)]
+    return plain[0] != plain[1]

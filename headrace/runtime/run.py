@@ -1,0 +1,211 @@
+"""A program that runs: all its stages in one Spark session, watched by one thread."""
+
+import logging
+import threading
+import time
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from headrace.core.errors import HeadraceError, QueryError, QueryFailedError
+from headrace.core.settings import Settings
+from headrace.dsl.program import Program
+from headrace.log.connection import connect
+from headrace.plan.stages import TopicOutput, topic_of
+from headrace.runtime import control
+from headrace.runtime.heartbeat import Heartbeats
+from headrace.runtime.home import Home, write_json
+from headrace.runtime.options import Options
+from headrace.runtime.query import StageQuery, World
+from headrace.runtime.topics import prepare
+from headrace.spark.session import session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+logger = logging.getLogger("headrace")
+_TICK = 0.1  # seconds between two looks
+_TOLD_EVERY = 0.5  # seconds between two notes of the status
+
+
+class Run:
+    """A started program; `App.start` gives it.
+
+    Example:
+        >>> with app.start() as run:  # doctest: +SKIP
+        ...     run.drain()
+    """
+
+    def __init__(self, program: Program, options: Options) -> None:
+        self._program, self._options = program, options
+        self._stack = ExitStack()
+        self._ended = threading.Event()
+        self._wanted = threading.Event()
+        self._failure: HeadraceError | None = None
+        self._begun = datetime.now(UTC)
+        self._folder: Path | None = None
+        self.queries: list[StageQuery] = []
+        self._lock = threading.RLock()
+
+    def start(self) -> None:
+        """Find the log, prepare topics, start Spark and every stage; raise what is wrong."""
+        stages = self._program.stages
+        settings = Settings.load()
+        home = Home(settings, self._program.name, self._program.version, self._options.checkpoints)
+        with ExitStack() as stack:
+            stack.enter_context(home.held())
+            for stage in stages:
+                home.remember(stage)
+            client = connect(self._options.brokers)
+            partitions, created = prepare(self._program.name, stages, client)
+            for name in created:
+                logger.info("created the topic %s", name)
+            spark = session(self._options.master, self._options.spark, self._slots(partitions), home.log)
+            world = World(
+                self._program.name, self._program.version, stages, self._options, client, partitions, home, spark
+            )
+            self.queries = [StageQuery(stage, world) for stage in stages]
+            stack.callback(self._stop_queries)
+            for query in self.queries:
+                query.start()
+            self._beats = Heartbeats(self._program.name, client, self.queries)
+            self._folder = home.folder
+            self._stack = stack.pop_all()
+        threading.Thread(target=self._watch, name=f"headrace-{self._program.name}", daemon=True).start()
+
+    def _slots(self, partitions: dict[str, int]) -> int:
+        """Return how many tasks must run at once: a stage in real time holds one for each partition, for good."""
+        realtime = [
+            sum(partitions[topic_of(node, self._program.name)] for node in stage.inputs)
+            for stage in self._program.stages
+            if isinstance(stage.output, TopicOutput) and stage.output.latency == "realtime"
+        ]
+        return sum(realtime) + 2 if realtime else 0
+
+    def _watch(self) -> None:
+        told_at = 0.0
+        try:
+            while not self._wanted.wait(_TICK):
+                with self._lock:
+                    for query in self.queries:
+                        query.watch()
+                    self._obey()
+                    self._beats.beat()
+                if time.monotonic() - told_at > _TOLD_EVERY:
+                    told_at = time.monotonic()
+                    self._tell()
+                if failed := next((query for query in self.queries if query.state == "failed"), None):
+                    self._failure = failed.error
+                    break
+        except BaseException as error:
+            self._failure = (
+                error if isinstance(error, HeadraceError) else QueryFailedError(f"the supervisor failed: {error}")
+            )
+            logger.exception("the supervisor failed")
+        finally:
+            self._close()
+
+    def _obey(self) -> None:
+        assert self._folder is not None
+        for path, verb, stage in control.orders(self._folder):
+            query = next((query for query in self.queries if query.stage.name == stage), None)
+            if query is not None:
+                query.stop()
+                if verb == "restart":
+                    query.start()
+            self._tell()
+            path.unlink(missing_ok=True)
+
+    def _tell(self) -> None:
+        if self._folder is not None:
+            write_json(self._folder / control.STATUS, self.status())
+
+    def _close(self) -> None:
+        try:
+            self._stack.close()
+        finally:
+            if self._folder is not None:
+                (self._folder / control.STATUS).unlink(missing_ok=True)
+            self._ended.set()
+
+    def _stop_queries(self) -> None:
+        with self._lock:
+            for query in self.queries:
+                query.stop()
+
+    def status(self) -> dict[str, Any]:
+        """Return what the stages do, as data."""
+        return {
+            "program": self._program.name,
+            "version": self._program.version,
+            "started": self._begun.isoformat(),
+            "stages": [_status(self._program.name, query) for query in self.queries],
+        }
+
+    def drain(self, timeout: float | None = None) -> None:
+        """Wait until every stage has processed all that its inputs hold.
+
+        Raises:
+            QueryFailedError: A stage failed for good.
+            QueryError: It is not done in ``timeout`` seconds.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for query in self.queries:
+            while not query.settle():
+                if self._ended.is_set() or query.state == "stopped":
+                    self._raise()
+                    raise QueryError(f"the stage {query.stage.name!r} was stopped before it was done")
+                if deadline is not None and time.monotonic() > deadline:
+                    raise QueryError(f"the stage {query.stage.name!r} was not done in {timeout} s")
+                time.sleep(_TICK)
+        with self._lock:
+            for query in self.queries:
+                query.watch()
+
+    def stop(self) -> None:
+        """Stop every stage after the batch under way, and wait for it."""
+        self._wanted.set()
+        self._ended.wait()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the program has ended; False if it has not in ``timeout`` seconds.
+
+        Raises:
+            QueryFailedError: A stage failed for good.
+        """
+        ended = self._ended.wait(timeout)
+        if ended:
+            self._raise()
+        return ended
+
+    def _raise(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def _status(program: str, query: StageQuery) -> dict[str, Any]:
+    last = query.last
+    rate = last.rows / last.seconds if last and last.seconds else 0.0
+    mark = datetime.fromtimestamp(last.watermark / 1000, UTC).isoformat() if last and last.watermark else None
+    return {
+        "name": query.name,
+        "program": program,
+        "stage": query.stage.name,
+        "state": query.state,
+        "error": str(query.error) if query.error else None,
+        "restarts": query.restarts,
+        "batch": last.batch if last else None,
+        "rows": query.rows,
+        "rows_per_second": round(rate, 1),
+        "batch_seconds": last.seconds if last else None,
+        "lag": last.lag if last else None,
+        "watermark": mark,
+        "state_rows": last.state if last else 0,
+        "late": query.asides.late if query.asides else 0,
+    }

@@ -1,0 +1,60 @@
+"""The topics of a program: checked and created before it starts."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headrace.core.errors import TopicError
+from headrace.log.client import admin_client, metadata
+from headrace.log.topics import DEFAULT_PARTITIONS, Topics
+from headrace.plan.stages import FileOutput, Stage, TopicOutput, topic_of
+
+
+def heartbeat_topic(program: str) -> str:
+    """Return the topic that moves time while nothing else comes."""
+    return f"{program}.heartbeat"
+
+
+def late_topic(program: str) -> str:
+    """Return the topic of events that came too late."""
+    return f"{program}.late"
+
+
+def marker_topic(program: str) -> str:
+    """Return the topic that tells which batches are written."""
+    return f"{program}.commits"
+
+
+def prepare(program: str, stages: Sequence[Stage], client: Mapping[str, Any]) -> tuple[dict[str, int], list[str]]:
+    """Create the topics that are missing; return the partitions of all that are read, and what was created."""
+    created: list[str] = []
+    with Topics(client["bootstrap.servers"], config=_rest(client)) as topics:
+        found = metadata(admin_client(client), client["bootstrap.servers"]).topics
+        known = {name: len(topic.partitions) for name, topic in found.items()}
+        written = {stage.output.topic for stage in stages if isinstance(stage.output, TopicOutput)}
+
+        def create(name: str, partitions: int, **policy: Any) -> None:
+            if name not in known:
+                topics.create(name, partitions=partitions, exist_ok=True, **policy)
+                known[name] = partitions
+                created.append(name)
+
+        for stage in stages:
+            inputs = [topic_of(node, program) for node in stage.inputs]
+            for name in inputs:
+                if name not in written:
+                    create(name, DEFAULT_PARTITIONS)
+            if isinstance(stage.output, FileOutput):
+                continue
+            if stage.output.topic in inputs:
+                raise TopicError(
+                    f"the stage {stage.name!r} reads and writes {stage.output.topic!r}: it would go round forever"
+                )
+            wanted = stage.output.partitions or max(known[name] for name in inputs)
+            create(stage.output.topic, wanted, **({"compact": True} if stage.node.updates else {}))
+        create(marker_topic(program), 1, compact=True)
+        create(heartbeat_topic(program), 1, retention="1 day")
+    return known, [name for name in created if not name.startswith(f"{program}.")]
+
+
+def _rest(client: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in client.items() if name != "bootstrap.servers"}

@@ -1,0 +1,1 @@
+"""Plan nodes as Spark queries."""

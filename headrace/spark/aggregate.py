@@ -1,0 +1,67 @@
+"""Aggregation as Spark has it: native code, state in RocksDB."""
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from headrace.plan.aggregate import BOUNDS, Aggregate
+from headrace.plan.aggregates import Agg
+from headrace.plan.windows import Hop, Session
+from headrace.spark.columns import TIME, arrow_schema, arrow_udf, column, span
+from headrace.spark.lowering import Context, live, lower
+
+_WINDOW = "__window"
+
+
+@lower.register(Aggregate)
+def _(node: Aggregate, ctx: Context) -> DataFrame:
+    frame = live(node.parent, ctx)
+    keys = [column(key) for key in node.keys]
+    if (window := _window(node)) is not None:
+        keys.append(window.alias(_WINDOW))
+    grouped = frame.groupBy(*keys).agg(*(_gather(agg).alias(agg.name) for agg in node.aggs))
+    return grouped.select(*_bounds(node), *(column(key) for key in node.keys), *map(finish, node.aggs), *_time(node))
+
+
+def _window(node: Aggregate) -> Column | None:
+    if isinstance(node.window, Hop):
+        return F.window(TIME, span(node.window.size), span(node.window.every))
+    if isinstance(node.window, Session):
+        return F.session_window(TIME, span(node.window.gap))
+    if node.by_parent_window and node.parent_hop is not None:
+        return F.window(TIME, span(node.parent_hop.every))  # the end of each earlier window lies in one of its own
+    return None
+
+
+def _bounds(node: Aggregate) -> list[Column]:
+    if node.window is None:
+        return []
+    return [F.col(f"{_WINDOW}.{side}").alias(name) for side, name in zip(("start", "end"), BOUNDS, strict=True)]
+
+
+def _time(node: Aggregate) -> list[Column]:
+    """Return the time of final results, a moment before their window's end; with it goes the watermark."""
+    return [F.window_time(_WINDOW).alias(TIME)] if node.timed else []
+
+
+def _gather(agg: Agg) -> Column:
+    return agg.column if agg.column is not None else F.expr(agg.sql)
+
+
+def finish(agg: Agg) -> Column:
+    """Return the aggregate's value: what Spark computed, or what a Python function makes of what Spark gathered."""
+    if agg.function is None:
+        return column(agg.name)
+    kind = arrow_schema(f"c {agg.type}").field("c").type
+    function = agg.function
+
+    def compute(groups: pa.Array) -> pa.Array:
+        rows = (group or [] for group in groups.to_pylist())
+        lists = ([[row[name] for row in group] for name in _fields(group)] for group in rows)
+        return pa.array([function(*columns) for columns in lists], type=kind)
+
+    return arrow_udf(compute, agg.type)(column(agg.name)).alias(agg.name)
+
+
+def _fields(group: list[dict[str, object]]) -> list[str]:
+    return [name for name in group[0] if name != "t"] if group else []

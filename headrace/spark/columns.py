@@ -1,0 +1,62 @@
+"""Columns that travel with rows beside those of the program, and small conversions."""
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import cast
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from headrace.core.quantities import milliseconds
+from headrace.core.schema import quote
+from headrace.plan.expressions import Expression
+
+TIME = "__time"  # when the row happened; carries Spark's watermark
+DEAD = "__dead"  # why the row cannot be processed, and what it was; null for all others
+ORIGIN = "__origin"  # the event from which the row came, where somebody may ask for it
+HIDDEN = (TIME, DEAD, ORIGIN)
+DEAD_TYPE = "struct<reason: string, topic: string, partition: int, offset: bigint, key: binary, value: binary>"
+
+
+def hidden(frame: DataFrame, but: Iterable[str] = ()) -> list[Column]:
+    """Return the columns of ours that the frame has."""
+    return [F.col(name) for name in HIDDEN if name in frame.columns and name not in but]
+
+
+def visible(frame: DataFrame) -> list[str]:
+    """Return the names of the program's columns."""
+    return [name for name in frame.columns if name not in HIDDEN]
+
+
+def column(name: str) -> Column:
+    """Return the column of exactly this name, whatever characters it has."""
+    return F.col(quote(name))
+
+
+def compute(expression: Expression) -> Column:
+    """Return an expression as Spark has it."""
+    return expression.column if expression.column is not None else F.expr(expression.sql)
+
+
+def span(given: timedelta) -> str:
+    """Return a time span as Spark writes it."""
+    return f"{milliseconds(given)} milliseconds"
+
+
+def arrow_schema(ddl: str) -> pa.Schema:
+    """Return Arrow's form of a schema."""
+    return to_arrow_schema(cast("StructType", StructType.fromDDL(ddl)), timezone="UTC")
+
+
+def interval(given: timedelta) -> Column:
+    """Return a time span that can be added to a time."""
+    return F.expr(f"INTERVAL {milliseconds(given)} MILLISECONDS")
+
+
+def arrow_udf(function: Callable[[pa.Array], pa.Array], returns: str) -> Callable[..., Column]:
+    """Return a function of Spark columns that hands whole Arrow arrays to a Python function."""
+    udf: Callable[..., Column] = getattr(F, "arrow_udf")(function, returnType=returns)  # noqa: B009 - not in its stubs
+    return udf

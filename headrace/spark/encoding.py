@@ -1,0 +1,41 @@
+"""Rows as they lie in topics: key and value as bytes."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
+
+from headrace.plan.node import Node
+from headrace.plan.stages import TopicOutput
+from headrace.spark.columns import DEAD, DEAD_TYPE, TIME, column, visible
+
+# Six digits: what Spark keeps. Its default would cut them to three.
+_JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
+
+
+def encoded(
+    frame: DataFrame, node: Node, output: TopicOutput, with_time: bool = False, also: Sequence[Column] = ()
+) -> DataFrame:
+    """Return the columns key, value (bytes) and dead; ``with_time`` keeps the rows' time in their values."""
+    names = visible(frame)
+    if output.format == "json":
+        fields = [column(name) for name in names]
+        if with_time and TIME in frame.columns:
+            fields.append(F.col(TIME))
+        value = F.to_json(F.struct(*fields), _JSON).cast("binary")
+    else:
+        value = column(names[0]).cast("binary")
+    dead = F.col(DEAD) if DEAD in frame.columns else F.lit(None).cast(DEAD_TYPE)
+    return frame.select(key_of(frame, node.key).alias("key"), value.alias("value"), dead.alias("dead"), *also)
+
+
+def key_of(frame: DataFrame, key: tuple[str, ...]) -> Column:
+    """Return the bytes of a row's key: text as it is, other values as text, several columns as JSON."""
+    if not key:
+        return F.lit(None).cast("binary")
+    if len(key) > 1:
+        return F.to_json(F.struct(*(column(name) for name in key)), _JSON).cast("binary")
+    field = next(field for field in frame.schema.fields if field.name == key[0])
+    value = column(key[0])
+    return (value if isinstance(field.dataType, StringType) else value.cast("string")).cast("binary")

@@ -1,0 +1,80 @@
+"""What Spark says, in the user's terms."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from headrace.core.errors import HeadraceError, PlanError, QueryFailedError
+from headrace.plan.stages import Stage
+
+_NOISE = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
+_CLASS = re.compile(r"^\[([A-Z0-9_.]+)\]\s*")
+
+
+@contextmanager
+def explained(stage: Stage) -> Iterator[None]:
+    """Turn what Spark's analyser refuses into a `PlanError` that names the stage and its line."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - not before Spark is needed
+
+    try:
+        yield
+    except HeadraceError:
+        raise
+    except PySparkException as error:
+        told = PlanError(f"the stage {stage.name!r} cannot run: {reason(error)}")
+        if stage.where:
+            told.add_note(f"declared at {stage.where}")
+        raise told from error
+
+
+def failure(stage: str, error: BaseException, where: str = "") -> QueryFailedError:
+    """Return why a running stage failed."""
+    told = QueryFailedError(f"the stage {stage!r} failed: {reason(error)}")
+    if where:
+        told.add_note(f"declared at {where}")
+    return told
+
+
+def reason(error: BaseException) -> str:
+    """Return the first cause of an error of Spark, without the stack traces of Java and Python in it."""
+    text = str(error)
+    if found := _python_error(text):
+        return found
+    for line in text.splitlines():
+        if line.strip() and not line.startswith(("[STREAM_FAILED]", "=== ", "Traceback", "\tat ", "  File ")):
+            plain = _NOISE.sub("", _CLASS.sub("", line.strip()))
+            for prefix in ("Job aborted due to stage failure: ", "org.apache.spark.", "java.lang."):
+                plain = plain.removeprefix(prefix)
+            return _known(text) or plain
+    return type(error).__name__
+
+
+def _python_error(text: str) -> str | None:
+    """Return the last line of a Python traceback, which says what was raised in one of our workers."""
+    inside = text.partition("Traceback (most recent call last):")[2]
+    for line in inside.splitlines():
+        if re.match(r"^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b.*", line):
+            return _strip_module(line.strip())
+    return None
+
+
+def _strip_module(line: str) -> str:
+    name, colon, rest = line.partition(":")
+    return f"{name.rpartition('.')[2]}{colon}{rest}"
+
+
+_HINTS = {
+    "Some data may have been lost": (
+        "events were deleted by the topic's retention before they were read. Raise the retention, and start the "
+        "program with another version= to go on with what is left"
+    ),
+    "UnknownTopicOrPartition": "a topic that the stage reads is gone. Create it again, or start with another version=",
+    "Multiple streaming queries are concurrently using": "another program uses the same checkpoint. Stop one of them",
+    "OutOfMemoryError": (
+        "Spark ran out of memory. Lower max_batch=, or give it more with spark={'spark.driver.memory': '4g'}"
+    ),
+}
+
+
+def _known(text: str) -> str | None:
+    return next((hint for sign, hint in _HINTS.items() if sign in text), None)

@@ -1,0 +1,109 @@
+"""The Spark session of this process: one for all programs, tuned for streams."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headrace.core.errors import SetupError
+from headrace.core.jars import locked, provide
+from headrace.core.java import find_java
+from headrace.core.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_CORES = max(2, os.cpu_count() or 2)
+
+TUNING: dict[str, str] = {
+    # Hadoop's default for local files starts a process for each; a micro-batch then takes 70 ms longer.
+    "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
+    # State on disk: it may outgrow memory. Changes are logged, instead of whole files for each batch.
+    "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # One task per core: a stateful batch costs a task for every shuffle partition, however small.
+    "spark.sql.shuffle.partitions": str(_CORES),
+    # Bad data give null, they do not stop the query.
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    "spark.sql.streaming.numRecentProgressUpdates": "1000",
+    "spark.sql.streaming.metricsEnabled": "false",
+}
+_STATIC: dict[str, str] = {
+    "spark.driver.memory": "2g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.artifact.isolation.enabled": "false",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+}
+
+
+def session(
+    master: str | None = None, options: Mapping[str, Any] | None = None, slots: int = 0, log: Path | None = None
+) -> "SparkSession":
+    """Return the session of this process, and start Spark first if it does not run.
+
+    Args:
+        master: Of which Spark; all cores of this machine unless told.
+        options: Further settings by Spark's names.
+        slots: How many tasks must be able to run at once; only where ``master`` is not told.
+        log: File for what the JVM writes beside our own output.
+    """
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second that declarations do not need
+
+    running = SparkSession.getActiveSession() or SparkSession._instantiatedSession
+    if running is not None and running._jsc is not None and not running._jsc.sc().isStopped():
+        return running
+    find_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    jars = [str(path) for path in provide(locked("spark"), Settings.load().jars)]
+    builder = SparkSession.builder.master(master or f"local[{max(_CORES, slots)}]").appName("headrace")
+    settings = {**_STATIC, **TUNING, "spark.sql.warehouse.dir": tempfile.gettempdir(), "spark.jars": ",".join(jars)}
+    for name, value in {**settings, **(options or {})}.items():
+        builder = builder.config(name, value)
+    with _quiet(log):
+        try:
+            return builder.getOrCreate()
+        except Exception as error:
+            raise SetupError(f"Spark did not start: {_first_line(error)}{_look(log)}") from error
+
+
+def stage_session(spark: "SparkSession", settings: Mapping[str, Any]) -> "SparkSession":
+    """Return a session with settings of its own, in the same Spark."""
+    own = spark.newSession()
+    for name, value in {**TUNING, **settings}.items():
+        own.conf.set(name, str(value))
+    return own
+
+
+@contextmanager
+def _quiet(log: Path | None) -> Iterator[None]:
+    """Give the JVM another standard error than ours: it would write there what nobody asked for."""
+    if log is None:
+        yield
+        return
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _look(log: Path | None) -> str:
+    return f". What it wrote is in {log}" if log else ""

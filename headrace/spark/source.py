@@ -1,0 +1,139 @@
+"""Events of topics as rows: parsed, timed, and those that do not fit marked."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from headrace.core.schema import UNKNOWN
+from headrace.plan.dedupe import Dedupe
+from headrace.plan.join import Join
+from headrace.plan.source import Source, Through
+from headrace.plan.stages import Stage, topic_of
+from headrace.spark.columns import DEAD, ORIGIN, TIME, column, compute, span
+from headrace.spark.lowering import Context, lower
+
+_META = ("topic", "partition", "offset", "key", "value", "timestamp")
+_BAD = "__bad"
+_BODY = "__body"
+_TICK = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True)
+class _Parsed:
+    """Events as columns, with what is wrong with them, if anything, and whether this stage tells so."""
+
+    rows: DataFrame
+    names: list[str]
+    problem: Column
+    beat: Column
+    told: bool
+
+
+@lower.register(Source)
+def _(node: Source, ctx: Context) -> DataFrame:
+    raw = _raw(ctx, node.topic, node.start)
+    beat = F.col("__topic") == ctx.heartbeat if ctx.heartbeat else F.lit(False)
+    names = list(node.columns)
+    if node.format == "json":
+        rows, problem = _from_json(raw, node.columns.ddl)
+    else:
+        value = F.col("__value").cast("string") if node.format == "text" else F.col("__value")
+        rows = raw.withColumn("value", value)
+        problem = F.when(F.col("__value").isNull(), "the event has no value")
+    if node.clock is not None:
+        rows = rows.withColumn("__when", _when(node, ctx))
+        untimed = f"the event has no time: {node.time.sql if node.time else 'append'} is missing or null"
+        problem = F.coalesce(problem, F.when(F.col("__when").isNull(), untimed))
+    parsed = _Parsed(rows, names, problem, beat, ctx.answers_for(node))
+    return _finish(parsed, ctx, _delay(node, ctx.stage) if node.clock else None)
+
+
+@lower.register(Through)
+def _(node: Through, ctx: Context) -> DataFrame:
+    topic = topic_of(node, ctx.app)
+    beat = F.col("__topic") == ctx.heartbeat if ctx.heartbeat else F.lit(False)
+    known = ctx.schemas.get(topic)
+    ddl = known.toDDL() if known is not None else node.schema.ddl
+    if UNKNOWN in ddl:
+        raise NotImplementedError(f"the stage that writes {topic} must be lowered first")
+    rows, problem = _from_json(_raw(ctx, topic, "earliest"), f"{ddl}, {TIME} timestamp" if node.timed else ddl)
+    if node.timed:
+        rows = rows.withColumnRenamed(TIME, "__when").withColumn(
+            "__when", F.when(beat, _beat_time()).otherwise(F.col("__when"))
+        )
+    sources = [source for source in node.walk() if isinstance(source, Source)]
+    delay = max((_delay(source, ctx.stage) for source in sources), default=_TICK) if node.timed else None
+    return _finish(_Parsed(rows, list(node.schema), problem, beat, ctx.answers_for(node)), ctx, delay)
+
+
+def _raw(ctx: Context, topic: str, start: str) -> DataFrame:
+    return ctx.log.read(topic, start).select([F.col(name).alias(f"__{name}") for name in _META])
+
+
+def _from_json(raw: DataFrame, ddl: str) -> tuple[DataFrame, Column]:
+    """Return the columns of JSON values, and what is wrong with those that do not fit."""
+    options = {"columnNameOfCorruptRecord": _BAD, "mode": "PERMISSIVE"}
+    body = F.from_json(F.col("__value").cast("string"), f"{ddl}, {_BAD} string", options)
+    rows = raw.withColumn(_BODY, body)
+    problem = (
+        F.when(F.col("__value").isNull(), "the event has no value")
+        .when(F.col(_BODY).isNull(), "the value is empty")
+        .when(F.col(_BAD).isNotNull(), "the value does not fit the schema")
+    )
+    return rows.select("*", f"{_BODY}.*"), problem
+
+
+def _when(node: Source, ctx: Context) -> Column:
+    if node.time is not None:
+        told = compute(node.time).cast("timestamp")
+    else:
+        told = F.col("__timestamp") if node.clock == "append" else ctx.log.now()
+    if ctx.heartbeat is None:
+        return told
+    return F.when(F.col("__topic") == ctx.heartbeat, _beat_time()).otherwise(told)
+
+
+def _beat_time() -> Column:
+    return F.timestamp_millis(F.col("__value").cast("string").cast("long"))
+
+
+def _finish(parsed: _Parsed, ctx: Context, delay: timedelta | None) -> DataFrame:
+    """Mark what is dead, set the watermark, and drop heartbeats once they have moved it."""
+    rows, problem, beat = parsed.rows, parsed.problem, parsed.beat
+    origin = F.struct(*(F.col(f"__{name}").alias(name) for name in ("topic", "partition", "offset", "key", "value")))
+    if not parsed.told:
+        rows, problem = rows.filter(beat | problem.isNull()), F.lit(None).cast("string")
+    dead = F.when(~beat & problem.isNotNull(), F.struct(problem.alias("reason"), *_parts(origin)))
+    rows = rows.withColumn(DEAD, dead)
+    keep = [column(name) for name in parsed.names]
+    if delay is not None:
+        keep.append(F.when(F.col(DEAD).isNull(), F.col("__when")).alias(TIME))
+    keep.append(F.col(DEAD))
+    if ctx.keeps_origin:
+        keep.append(origin.alias(ORIGIN))
+    watched = delay is not None and bool(ctx.stage.stateful) and not ctx.aside
+    if not watched:
+        return rows.filter(~beat).select(keep) if ctx.heartbeat else rows.select(keep)
+    assert delay is not None
+    timed = rows.select(*keep, beat.alias("__beat")).withWatermark(TIME, span(delay))
+    if ctx.heartbeat:  # the filter names the time, or Spark would push it below the watermark
+        timed = timed.filter(~F.col("__beat") | F.col(TIME).isNull())
+    return timed.drop("__beat")
+
+
+def _parts(origin: Column) -> list[Column]:
+    return [origin[name].alias(name) for name in ("topic", "partition", "offset", "key", "value")]
+
+
+def _delay(source: Source, stage: Stage) -> timedelta:
+    """Return how far the watermark stays behind the newest event.
+
+    Joins and dedupe drop rows *at* the watermark too, so there it stays a tick further behind.
+    """
+    delay = source.lateness + stage.grace
+    steps = [node for node in stage.nodes if isinstance(node, Join | Dedupe)]
+    if len(stage.inputs) > 1:
+        delay = max([delay, *(node.within for node in steps if isinstance(node, Dedupe))])
+    return delay + _TICK if steps else delay

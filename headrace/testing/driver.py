@@ -1,0 +1,240 @@
+"""TestDriver: a program fed by hand."""
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headrace.core.change import Delete
+from headrace.core.codec import encode
+from headrace.core.errors import ConfigError, PlanError, QueryError, UnknownTopicError
+from headrace.core.quantities import milliseconds
+from headrace.dsl.program import Program
+from headrace.plan.source import Source
+from headrace.plan.stages import Stage, TopicOutput, read_again, topic_of
+from headrace.spark import asides
+from headrace.spark.columns import column, visible
+from headrace.spark.encoding import encoded
+from headrace.spark.failures import failure
+from headrace.spark.lower import lowered, settings_of
+from headrace.spark.lowering import Context
+from headrace.spark.session import session, stage_session
+from headrace.testing.topics import FileLog, OneFile, Sent, Topics
+
+Given = Mapping[str, Any] | bytes | str | Delete | None
+Row = dict[str, Any]
+_HEARTBEAT = "__heartbeat"
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+@dataclass
+class _Running:
+    """A stage under test, and how far its progress was looked at."""
+
+    stage: Stage
+    ctx: Context
+    query: StreamingQuery
+    watermark: int = 0
+    seen: int = -1
+
+
+class TestDriver:
+    """Runs a program without a broker: the same plan, the same lowering, the same Spark.
+
+    The test sends events, moves time, and reads what came out; each of these returns when the program is done with
+    all that was sent.
+
+    Args:
+        program: The `App` under test; it need not run.
+        now: Where the clock stands at first, for streams by append or processing time; ``advance_to`` moves it.
+
+    Example:
+        >>> with TestDriver(app) as t:  # doctest: +SKIP
+        ...     t.send("orders", [{"store": 7, "amount": 5.0, "at": "2024-05-01T10:00:05Z"}])
+        ...     t.advance_to("2024-05-01T10:02:00Z")
+        ...     assert t.read("revenue-per-minute") == [...]
+    """
+
+    __test__ = False  # pytest: not a test, in spite of its name
+
+    def __init__(self, program: Program, now: str | datetime = "2024-01-01T00:00:00Z") -> None:
+        self._app, self._stages = program.name, program.stages
+        if files := next((stage for stage in self._stages if not isinstance(stage.output, TopicOutput)), None):
+            raise PlanError(
+                f"the TestDriver has topics only, but the stage {files.name!r} writes files; test it with to()"
+            )
+        self._now = _time(now)
+        self._folder = tempfile.TemporaryDirectory(prefix="headrace-test-")
+        self._topics = Topics(Path(self._folder.name) / "topics")
+        self._running: list[_Running] = []
+        self._schemas: dict[str, Any] = {}
+        self._written: dict[str, list[tuple[bytes | None, Row | Delete]]] = defaultdict(list)
+        self._read: dict[str, int] = defaultdict(int)
+        self._aside: dict[str, list[Row]] = {"late": [], "dead": []}
+
+    def __enter__(self) -> Self:
+        try:
+            for stage in self._stages:
+                self._running.append(self._start(stage))
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for running in self._running:
+            running.query.stop()
+        self._folder.cleanup()
+
+    def send(self, topic: str, rows: Given | Iterable[Given]) -> None:
+        """Append events to a topic that the program reads, and wait until it has processed them.
+
+        Args:
+            topic: Declared with ``app.stream(topic, …)``.
+            rows: Dicts, or text and bytes as they would lie in the topic.
+        """
+        source = self._source(topic)
+        given = [rows] if isinstance(rows, Mapping | bytes | str | Delete) or rows is None else list(rows)
+        if given:
+            path = self._topics.put(topic, [_sent(row, source) for row in given], self._now)
+            self._settle((topic, path))
+
+    def advance_to(self, time: str | datetime) -> None:
+        """Move the clock and, with it, the time of every stream, as if an event of that time had come."""
+        self._now = _time(time)
+        value = str(milliseconds(self._now - _EPOCH)).encode()
+        for topic in {topic_of(node, self._app) for stage in self._stages for node in stage.inputs}:
+            self._topics.put(topic, [Sent(None, value)], self._now, _HEARTBEAT)
+        self._settle(None)
+
+    def read(self, topic: str) -> list[Row | Delete]:
+        """Return the rows written to a topic since the last call: dicts, in order, times as aware datetimes."""
+        written = self._output(topic)
+        begin, self._read[topic] = self._read[topic], len(written)
+        return [row for _, row in written[begin:]]
+
+    def table(self, topic: str) -> list[Row]:
+        """Return the latest row of each key written to a topic so far."""
+        latest: dict[bytes | None, Row] = {}
+        for key, row in self._output(topic):
+            latest.pop(key, None)
+            if not isinstance(row, Delete):
+                latest[key] = row
+        return list(latest.values())
+
+    def late(self) -> list[Row]:
+        """Return the events that came too late: reason, topic, partition, offset, key, value."""
+        return list(self._aside["late"])
+
+    def dead_letters(self) -> list[Row]:
+        """Return the events that could not be processed: reason, topic, partition, offset, key, value."""
+        return list(self._aside["dead"])
+
+    def _start(self, stage: Stage) -> _Running:
+        output = stage.output
+        assert isinstance(output, TopicOutput)
+        own = stage_session(session(), settings_of(stage))
+        ctx = Context(own, self._app, stage, FileLog(own, self._topics), _HEARTBEAT, self._schemas, self._stages)
+        frame = lowered(ctx)
+        row = F.struct(*map(column, visible(frame)))
+        self._schemas[output.topic] = frame.select(*map(column, visible(frame))).schema
+        again = read_again(output.topic, self._stages, self._app)
+        rows = encoded(frame, stage.node, output, again, [row.alias("row")])
+        query = (
+            rows.writeStream.foreachBatch(lambda batch, _: self._collect(output.topic, batch, again))
+            .outputMode(stage.mode)
+            .option("checkpointLocation", str(Path(self._folder.name) / "checkpoints" / stage.name))
+            .start()
+        )
+        return _Running(stage, ctx, query)
+
+    def _collect(self, topic: str, batch: DataFrame, again: bool) -> None:
+        passed_on = []
+        for row in batch.toArrow().to_pylist():
+            if row["dead"] is not None:
+                self._aside["dead"].append(row["dead"])
+                continue
+            gone = row["value"] is None
+            self._written[topic].append((row["key"], Delete(_plain_key(row["key"])) if gone else row["row"]))
+            passed_on.append(Sent(row["key"], row["value"]))
+        if again and passed_on:
+            self._topics.put(topic, passed_on, self._now)
+
+    def _settle(self, sent: tuple[str, Path] | None) -> None:
+        """Wait until all stages, in their order, have processed what there is; then look at what they put aside."""
+        for running in self._running:
+            try:
+                running.query.processAllAvailable()
+            except Exception as error:
+                raise failure(running.stage.name, error, running.stage.where) from error
+            self._look(running, sent)
+
+    def _look(self, running: _Running, sent: tuple[str, Path] | None) -> None:
+        for progress in running.query.recentProgress:
+            if progress.batchId <= running.seen or "addBatch" not in progress.durationMs:
+                continue  # without it nothing ran: Spark tells that it is idle, under the number of the next batch
+            running.seen = progress.batchId
+            dropped = sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)
+            dead = sum(metrics.asDict().get("dead", 0) for metrics in progress.observedMetrics.values())
+            if sent is not None and (dropped or dead):
+                log = OneFile(running.ctx.spark, *sent)
+                found = asides.dead(running.ctx, log) if dead else []
+                self._note("dead", found)
+                self._note("late", asides.late(running.ctx, log, running.watermark) if dropped else [])
+            running.watermark = _watermark(progress.eventTime.get("watermark"))
+
+    def _note(self, kind: str, frames: list[DataFrame]) -> None:
+        for frame in frames:
+            self._aside[kind] += frame.toArrow().to_pylist()
+
+    def _source(self, topic: str) -> Source:
+        known = {node.topic: node for stage in self._stages for node in stage.inputs if isinstance(node, Source)}
+        if topic not in known:
+            raise UnknownTopicError(f"the program reads no topic {topic!r}; it reads {', '.join(sorted(known))}")
+        return known[topic]
+
+    def _output(self, topic: str) -> list[tuple[bytes | None, Row | Delete]]:
+        known = {stage.output.topic for stage in self._stages if isinstance(stage.output, TopicOutput)}
+        if topic not in known:
+            raise UnknownTopicError(f"the program writes no topic {topic!r}; it writes {', '.join(sorted(known))}")
+        if not self._running:
+            raise QueryError("the TestDriver does not run; use it as 'with TestDriver(app) as t:'")
+        return self._written[topic]
+
+
+def _sent(row: Given, source: Source) -> Sent:
+    if isinstance(row, Delete):
+        return Sent(encode(row.key), None)
+    if not isinstance(row, Mapping):
+        return Sent(None, encode(row))
+    keys = {name: row.get(name) for name in source.keys}
+    key = next(iter(keys.values())) if len(keys) == 1 else keys or None
+    return Sent(encode(str(key) if isinstance(key, int | float) else key), encode(dict(row)))
+
+
+def _plain_key(key: bytes | None) -> Any:
+    text = (key or b"").decode()
+    return orjson.loads(text) if text.startswith("{") else text
+
+
+def _time(given: str | datetime) -> datetime:
+    try:
+        told = datetime.fromisoformat(given) if isinstance(given, str) else given
+    except ValueError:
+        raise ConfigError(f"{given!r} is no time; write it like '2024-05-01T10:02:00Z'") from None
+    return told if told.tzinfo else told.replace(tzinfo=UTC)
+
+
+def _watermark(told: str | None) -> int:
+    return milliseconds(datetime.fromisoformat(told) - _EPOCH) if told else 0

@@ -1,0 +1,95 @@
+"""Topics of a test: files that Spark reads as it would a broker."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+_KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp"
+_ARROW = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", "UTC")),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One event of a test."""
+
+    key: bytes | None
+    value: bytes | None
+
+
+class Topics:
+    """Folders of files, one file for each sending."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files = 0
+        self._offsets: dict[str, int] = {}
+
+    def folder(self, topic: str) -> Path:
+        """Return where a topic's files lie."""
+        path = self._folder / topic
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def put(self, topic: str, events: Iterable[Sent], at: datetime, origin: str | None = None) -> Path:
+        """Append events, all at once; ``origin`` is the topic they say they are of."""
+        named = origin or topic
+        first = self._offsets.get(named, 0)
+        rows: list[dict[str, Any]] = [
+            {"key": e.key, "value": e.value, "topic": named, "partition": 0, "offset": first + n, "timestamp": at}
+            for n, e in enumerate(events)
+        ]
+        self._offsets[named] = first + len(rows)
+        self._files += 1
+        path = self.folder(topic) / f"{self._files:09}.parquet"
+        hidden = path.with_name(f".{path.name}")  # Spark sees a file when it is whole
+        pq.write_table(pa.Table.from_pylist(rows, schema=_ARROW), hidden)
+        hidden.rename(path)
+        return path
+
+
+class FileLog:
+    """A `Log` that follows the folders, a file at a time."""
+
+    def __init__(self, spark: SparkSession, topics: Topics) -> None:
+        self._spark, self._topics = spark, topics
+
+    def read(self, topic: str, start: str) -> DataFrame:
+        """Return the events of a topic as they are put."""
+        reader = self._spark.readStream.schema(_KAFKA).option("maxFilesPerTrigger", 1)
+        return reader.parquet(str(self._topics.folder(topic)))
+
+    def now(self) -> Column:
+        """Return the test's clock: the time at which an event was put."""
+        return F.col("__timestamp")
+
+
+class OneFile:
+    """A `Log` of one sending, to look at it again."""
+
+    def __init__(self, spark: SparkSession, topic: str, path: Path) -> None:
+        self._spark, self._topic, self._path = spark, topic, path
+
+    def read(self, topic: str, start: str) -> DataFrame:
+        """Return the events of that sending, and nothing for other topics."""
+        rows = self._spark.read.schema(_KAFKA).parquet(str(self._path))
+        return rows if topic == self._topic else rows.limit(0)
+
+    def now(self) -> Column:
+        """Return the test's clock: the time at which an event was put."""
+        return F.col("__timestamp")
