@@ -10,16 +10,18 @@ from confluent_kafka import Producer
 from pyspark.sql import DataFrame
 
 from headrace.log.dead_letters import SUFFIX
+from headrace.log.producer import LARGEST
 from headrace.plan.source import Source
 from headrace.plan.stages import FileOutput
 from headrace.runtime.progress import Offsets, Progress, merged
-from headrace.runtime.topics import late_topic, marker_topic
+from headrace.runtime.topics import late_topic
 from headrace.spark import asides, markers
 from headrace.spark.kafka import KafkaRange
 from headrace.spark.lowering import Context
 from headrace.spark.sink import create_dead_letters, headers_of
 
 _COMMIT = 120.0  # seconds
+_LARGE = {"message.max.bytes": 2 * LARGEST, "transaction.timeout.ms": 900_000}
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,12 @@ class Batch:
 class Asides:
     """Follows the batches of one stage, and writes down what they left out."""
 
-    def __init__(self, ctx: Context, query: str, client: dict[str, Any], checkpoint: str, note: Path) -> None:
-        self._ctx, self._query, self._client = ctx, f"{query}.aside", client
+    def __init__(self, ctx: Context, topic: str, client: dict[str, Any], checkpoint: str, note: Path) -> None:
+        self._ctx, self._markers, self._client = ctx, topic, client
         self._checkpoint, self._note = checkpoint, note
         self._watermark = 0
-        self._written: int | None = None
+        self._written = -1
+        self._producer: Producer | None = None
         self.needed = bool(ctx.stage.stateful) or isinstance(ctx.stage.output, FileOutput)
         self.late = self.dead = 0
 
@@ -84,16 +87,16 @@ class Asides:
 
     def _write(self, number: int, dead: list[DataFrame], late: list[DataFrame]) -> None:
         """Write in one transaction, with a marker, unless an earlier run has."""
-        producer = markers.begin({**self._client, "message.max.bytes": 2_000_000}, f"{self._query}-0")
-        if self._written is None:
-            topic = marker_topic(self._ctx.app)
-            self._written = markers.read(self._client, topic, self._query).get(0, -1)
+        if self._producer is None:
+            self._written = markers.recover(self._client, self._markers, markers.ASIDES).get(0, -1)
+            self._producer = markers.writer({**self._client, **_LARGE}, self._markers, markers.ASIDES)
+        producer = self._producer
         if self._written >= number:
             return
         producer.begin_transaction()
         self.dead += self._send(producer, dead, None)
         self.late += self._send(producer, late, late_topic(self._ctx.app))
-        producer.produce(marker_topic(self._ctx.app), str(number).encode(), key=f"{self._query}-0".encode())
+        markers.note(producer, self._markers, markers.ASIDES, 0, number)
         producer.commit_transaction(_COMMIT)
         self._written = number
 

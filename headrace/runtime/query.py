@@ -98,8 +98,13 @@ class StageQuery:
 
     @property
     def id(self) -> str:
-        """Return the name under which transactions and markers are kept."""
+        """Return the name of the stage among heartbeats."""
         return f"{self._world.program}.{self._world.version}.{self.stage.name}"
+
+    @property
+    def markers(self) -> str:
+        """Return the topic that tells what is written."""
+        return marker_topic(self._world.program, self._world.version, self.stage.name)
 
     @property
     def active(self) -> bool:
@@ -117,7 +122,8 @@ class StageQuery:
         ctx = Context(spark, world.program, self.stage, log, beats[0] if beats else None, world.schemas, world.stages)
         frame = lowered(ctx)
         checkpoint = world.home.checkpoint(self.stage.name)
-        self.asides = Asides(ctx, self.id, world.client, checkpoint, world.home.folder / "looked" / self.stage.name)
+        note = world.home.folder / "looked" / self.stage.name
+        self.asides = Asides(ctx, self.markers, world.client, checkpoint, note)
         self.asides.catch_up()
         self.last = None
         self._query = self._write(frame, checkpoint)
@@ -143,7 +149,7 @@ class StageQuery:
         if self.realtime:
             return self._stream(rows, output.topic, checkpoint)
         schemas = {node.topic: dict(node.columns) for node in self.stage.inputs if isinstance(node, Source)}
-        target = Target(self.id, output.topic, marker_topic(world.program), world.client, schemas)
+        target = Target(output.topic, self.markers, world.client, schemas)
         return self._batches(rows, ExactlyOnce(target), checkpoint)
 
     def _batches(self, rows: DataFrame, sink: Any, checkpoint: str) -> StreamingQuery:
@@ -235,7 +241,6 @@ class StageQuery:
             self._query.processAllAvailable()
         except Exception:
             return False
-        self.watch()
         return self.active
 
     def stop(self, patience: float = 600.0) -> None:

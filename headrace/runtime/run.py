@@ -57,7 +57,7 @@ class Run:
             for stage in stages:
                 home.remember(stage)
             client = connect(self._options.brokers)
-            partitions, created = prepare(self._program.name, stages, client)
+            partitions, created = prepare(self._program.name, self._program.version, stages, client)
             for name in created:
                 logger.info("created the topic %s", name)
             spark = session(self._options.master, self._options.spark, self._slots(partitions), home.log)

@@ -7,6 +7,7 @@ from headrace.core.errors import TopicError
 from headrace.log.client import admin_client, metadata
 from headrace.log.topics import DEFAULT_PARTITIONS, Topics
 from headrace.plan.stages import FileOutput, Stage, TopicOutput, topic_of
+from headrace.spark import markers
 
 
 def heartbeat_topic(program: str) -> str:
@@ -19,12 +20,14 @@ def late_topic(program: str) -> str:
     return f"{program}.late"
 
 
-def marker_topic(program: str) -> str:
-    """Return the topic that tells which batches are written."""
-    return f"{program}.commits"
+def marker_topic(program: str, version: str, stage: str) -> str:
+    """Return the topic that tells which batches of a stage are written."""
+    return f"{program}.{version}.{stage}.commits"
 
 
-def prepare(program: str, stages: Sequence[Stage], client: Mapping[str, Any]) -> tuple[dict[str, int], list[str]]:
+def prepare(
+    program: str, version: str, stages: Sequence[Stage], client: Mapping[str, Any]
+) -> tuple[dict[str, int], list[str]]:
     """Create the topics that are missing; return the partitions of all that are read, and what was created."""
     created: list[str] = []
     with Topics(client["bootstrap.servers"], config=_rest(client)) as topics:
@@ -43,6 +46,7 @@ def prepare(program: str, stages: Sequence[Stage], client: Mapping[str, Any]) ->
             for name in inputs:
                 if name not in written:
                     create(name, DEFAULT_PARTITIONS)
+            create(marker_topic(program, version, stage.name), markers.PARTITIONS, compact=True)
             if isinstance(stage.output, FileOutput):
                 continue
             if stage.output.topic in inputs:
@@ -51,7 +55,6 @@ def prepare(program: str, stages: Sequence[Stage], client: Mapping[str, Any]) ->
                 )
             wanted = stage.output.partitions or max(known[name] for name in inputs)
             create(stage.output.topic, wanted, **({"compact": True} if stage.node.updates else {}))
-        create(marker_topic(program), 1, compact=True)
         create(heartbeat_topic(program), 1, retention="1 day")
     return known, [name for name in created if not name.startswith(f"{program}.")]
 

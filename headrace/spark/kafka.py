@@ -9,6 +9,11 @@ from pyspark.sql import functions as F
 
 Offsets = Mapping[str, Mapping[str, int]]  # topic, partition, offset, as Spark writes them
 _EARLIEST, _LATEST = -2, -1
+_FOLLOWING = {
+    "kafka.isolation.level": "read_committed",
+    # At the end of a partition a fetch waits for more, by default half a second, and the next batch with it.
+    "kafka.fetch.max.wait.ms": "10",
+}
 _LIBRDKAFKA = {"sasl.username", "sasl.password", "sasl.mechanisms"}
 
 
@@ -57,7 +62,7 @@ class KafkaLog:
         reader = (
             self._spark.readStream.format("kafka")
             .options(**java_settings(self._client))
-            .option("kafka.isolation.level", "read_committed")
+            .options(**_FOLLOWING)
             .option("subscribe", ",".join(topics))
             .option("startingOffsets", json.dumps(begin))
         )

@@ -1,33 +1,63 @@
-"""Markers: which partitions of a batch are written, noted in the same transaction as the rows themselves."""
+"""Markers: which partitions of a batch are written, noted in the same transaction as the rows themselves.
 
-from collections.abc import Mapping
+They lie in a topic of the stage's own. Partition 0 has, for the rows, ``batch/<partition>`` with the number of the last
+batch written, and ``writer/<id>`` for each transactional id that may write: it is noted before it is used, so that
+whoever takes over knows whom to shut out. Partition 1 has the same for what was put aside.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Literal
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from headrace.log.client import open_client, partitions_of, translate
+from headrace.log.client import open_client, translate
 
+PARTITIONS = 2
+ROWS, ASIDES = 0, 1
 _AT_ONCE = 8
 _PATIENCE = 60.0  # seconds until an earlier transaction must be over
+_BATCH, _WRITER = "batch/", "writer/"
 
 
-def transactional_id(query: str, partition: int) -> str:
-    """Return the name under which one partition of a query's output is written: one writer at a time."""
-    return f"{query}-{partition}"
+def note(producer: Producer, topic: str, place: int, partition: int, batch: int) -> None:
+    """Add to a transaction that a partition of a batch is in it."""
+    producer.produce(topic, str(batch).encode(), key=f"{_BATCH}{partition}".encode(), partition=place)
 
 
-def fence(client: Mapping[str, Any], query: str, partitions: int) -> None:
-    """End what an earlier run of the query has left open: its transactions are committed or gone, none is under way.
+def writer(client: Mapping[str, Any], topic: str, place: int) -> Producer:
+    """Return a producer for transactions, under a name of its own that is noted first."""
+    name = f"{topic}.{uuid.uuid4().hex}"
+    _tell(client, topic, place, {name: b"1"})
+    return _begin(client, name)
 
-    Nobody who wrote under these names before can write any more.
+
+def recover(client: Mapping[str, Any], topic: str, place: int) -> dict[int, int]:
+    """Shut out all earlier writers, and return the last batch that each partition has.
+
+    Their open transactions are committed or gone afterwards, and they cannot write any more.
     """
+    notes = list(_read(client, topic, place, "read_uncommitted"))
+    names = {key.removeprefix(_WRITER): value for key, value in notes if key.startswith(_WRITER)}
+    old = [name for name, value in names.items() if value]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(lambda number: begin(client, transactional_id(query, number)), range(partitions)))
+        list(pool.map(lambda name: _begin(client, name), old))
+    if old:
+        _tell(client, topic, place, dict.fromkeys(old))
+    committed = _read(client, topic, place, "read_committed")
+    return {int(key.removeprefix(_BATCH)): int(value) for key, value in committed if key.startswith(_BATCH) and value}
 
 
-def begin(client: Mapping[str, Any], name: str) -> Producer:
-    """Return a producer that alone may write under ``name`` from now on."""
+def _tell(client: Mapping[str, Any], topic: str, place: int, names: Mapping[str, bytes | None]) -> None:
+    producer = open_client(Producer, {**client, "enable.idempotence": True})
+    for name, value in names.items():
+        producer.produce(topic, value, key=f"{_WRITER}{name}".encode(), partition=place)
+    if producer.flush(_PATIENCE):
+        raise translate(KafkaError(KafkaError._TIMED_OUT), "noting a writer", str(client.get("bootstrap.servers", "")))
+
+
+def _begin(client: Mapping[str, Any], name: str) -> Producer:
     producer = open_client(Producer, {**client, "transactional.id": name})
     try:
         producer.init_transactions(_PATIENCE)
@@ -36,30 +66,32 @@ def begin(client: Mapping[str, Any], name: str) -> Producer:
     return producer
 
 
-def read(client: Mapping[str, Any], topic: str, query: str) -> dict[int, int]:
-    """Return the last batch that each partition of a query's output has, as far as it is committed."""
+def _read(
+    client: Mapping[str, Any], topic: str, place: int, isolation: Literal["read_committed", "read_uncommitted"]
+) -> Iterator[tuple[str, bytes | None]]:
+    """Yield all notes, up to the end, as far as they can be seen."""
     settings = {
         **client,
-        "group.id": f"{query}-markers",
+        "group.id": f"{topic}.reader",
         "enable.auto.commit": False,
-        "isolation.level": "read_committed",
+        "isolation.level": isolation,
         "enable.partition.eof": True,
     }
     consumer = open_client(Consumer, settings)
-    found: dict[int, int] = {}
     try:
-        waiting = set(range(partitions_of(consumer, topic, str(client.get("bootstrap.servers", "")))))
-        consumer.assign([TopicPartition(topic, number, 0) for number in waiting])
-        while waiting:
+        consumer.assign([TopicPartition(topic, place, 0)])
+        while True:
             for message in consumer.consume(1000, 1.0):
-                error = message.error()
-                if error is not None:
-                    if error.code() == KafkaError._PARTITION_EOF:
-                        waiting.discard(message.partition() or 0)
-                    continue
-                name, _, number = (message.key() or b"").decode().rpartition("-")
-                if name == query:
-                    found[int(number)] = int(message.value() or b"-1")
+                if message.error() is None:
+                    yield (message.key() or b"").decode(), message.value()
+                elif _ended(message):
+                    return
     finally:
         consumer.close()
-    return found
+
+
+def _ended(message: Message) -> bool:
+    error = message.error()
+    if error is not None and error.code() != KafkaError._PARTITION_EOF and not error.retriable():
+        raise translate(error, "reading the markers")
+    return error is not None and error.code() == KafkaError._PARTITION_EOF

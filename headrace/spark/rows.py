@@ -6,16 +6,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from headrace.plan.rows import Explode, Filter, KeyBy, Merge, Project
-from headrace.spark.columns import DEAD, column, compute, hidden
+from headrace.spark.columns import DEAD, TIME, column, compute, hidden
 from headrace.spark.lowering import Context, lower
 
 
 @lower.register(Filter)
 def _(node: Filter, ctx: Context) -> DataFrame:
     frame = lower(node.parent, ctx)
-    condition = compute(node.condition)
-    if DEAD in frame.columns:  # they are nobody's to filter: their way leads to the dead letters
-        condition = F.col(DEAD).isNotNull() | F.coalesce(condition, F.lit(False))
+    condition = F.coalesce(compute(node.condition), F.lit(False))
+    if TIME in frame.columns:
+        # Dead rows, which are nobody's to filter, have no time. And as the condition names the time, Spark does not push
+        # it below the watermark: heartbeats, and events that are filtered out, move time too.
+        condition = F.col(TIME).isNull() | condition
+    elif DEAD in frame.columns:
+        condition = F.col(DEAD).isNotNull() | condition
     return frame.filter(condition)
 
 

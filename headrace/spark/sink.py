@@ -22,8 +22,7 @@ from headrace.log.topics import Topics
 from headrace.spark import markers
 from headrace.spark.diagnosis import diagnose
 
-WORKER = uuid.uuid4().hex  # this process, among those that write; forked workers ask `_worker`
-_PRODUCERS: dict[str, tuple[int, Producer]] = {}  # by transactional id, with the process that opened it
+_PRODUCERS: dict[str, tuple[str, int, Producer]] = {}  # by topic of markers; with the run and process that opened it
 _KNOWN: set[str] = set()  # dead-letter topics that exist
 _SETTINGS = {
     **DEFAULTS,
@@ -35,9 +34,9 @@ _SETTINGS = {
 }
 _COMMIT = 120.0  # seconds
 _SERVE_EVERY = 1024
-_REPORT = pa.schema([("partition", pa.int32()), ("worker", pa.string()), ("written", pa.int64()), ("dead", pa.int64())])
+_REPORT = pa.schema([("written", pa.int64()), ("dead", pa.int64())])
 
-_REPORT_DDL = "partition int, worker string, written bigint, dead bigint"
+_REPORT_DDL = "written bigint, dead bigint"
 
 
 @dataclass(frozen=True)
@@ -45,47 +44,37 @@ class Target:
     """Where rows go, as the workers need to know it.
 
     Attributes:
-        query: The name under which markers are kept.
         topic: For the rows.
         markers: For the markers.
         client: Settings of the Kafka client.
         schemas: Of the input topics, to say what is wrong with dead letters.
     """
 
-    query: str
     topic: str
     markers: str
     client: Mapping[str, Any]
     schemas: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    run: str = ""
     batch: int = 0
     done: frozenset[int] = frozenset()
-    writers: Mapping[int, str] = field(default_factory=dict)
 
 
 class ExactlyOnce:
     """Writes the batches of one query; to be given to ``foreachBatch``."""
 
-    def __init__(self, target: Target, finished: Callable[[int, int, int], None] = lambda *_: None) -> None:
-        self._target = target
-        self._finished = finished
+    def __init__(self, target: Target) -> None:
+        self._target = replace(target, run=uuid.uuid4().hex)
         self._fresh = True
-        self._writers: dict[int, str] = {}
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Write a batch, or what an earlier run has not written of it."""
-        done = self._recover(batch, number) if self._fresh else frozenset[int]()
-        self._fresh = False
-        target = replace(self._target, batch=number, done=done, writers=dict(self._writers))
-        reports = batch.mapInArrow(_writer(target), _REPORT_DDL).collect()
-        self._writers |= {report.partition: report.worker for report in reports}
-        self._finished(number, sum(r.written for r in reports), sum(r.dead for r in reports))
-
-    def _recover(self, batch: DataFrame, number: int) -> frozenset[int]:
-        """Return the partitions that an earlier run has written already; its open transactions are ended first."""
-        partitions = batch._jdf.queryExecution().toRdd().getNumPartitions()
-        markers.fence(self._target.client, self._target.query, partitions)
-        written = markers.read(self._target.client, self._target.markers, self._target.query)
-        return frozenset(partition for partition, last in written.items() if last >= number)
+        done = frozenset[int]()
+        if self._fresh:
+            written = markers.recover(self._target.client, self._target.markers, markers.ROWS)
+            done = frozenset(partition for partition, last in written.items() if last >= number)
+            self._fresh = False
+        target = replace(self._target, batch=number, done=done)
+        batch.mapInArrow(_writer(target), _REPORT_DDL).collect()
 
 
 def _writer(target: Target) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -93,7 +82,9 @@ def _writer(target: Target) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.
         task = TaskContext.get()
         assert task is not None
         partition = task.partitionId()
-        if partition in target.done or (task.attemptNumber() and _is_written(target, partition)):
+        if task.attemptNumber():  # an earlier attempt may still be at it: only a new start shuts it out
+            raise TransactionError("Spark repeated a task; the stage starts again, so that no row is written twice")
+        if partition in target.done:
             for _ in batches:  # the state behind these rows is kept when they have been asked for
                 pass
             return
@@ -102,59 +93,44 @@ def _writer(target: Target) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.
     return write
 
 
-def _is_written(target: Target, partition: int) -> bool:
-    """Whether an earlier attempt of this task has committed and could not tell."""
-    markers.begin(target.client, markers.transactional_id(target.query, partition))  # ends it, one way or the other
-    return markers.read(target.client, target.markers, target.query).get(partition, -1) >= target.batch
-
-
 def _write(target: Target, partition: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     rows = (batch for batch in batches if batch.num_rows)
     first = next(rows, None)
     if first is None:
         return  # nothing to write, and nothing to note: a repetition would write nothing either
-    producer = _producer(target, partition)
+    producer = _producer(target)
     try:
         producer.begin_transaction()
         written, dead = _send(producer, target, first)
         for batch in rows:
             more = _send(producer, target, batch)
             written, dead = written + more[0], dead + more[1]
-        name = markers.transactional_id(target.query, partition)
-        producer.produce(target.markers, str(target.batch).encode(), key=name.encode())
+        markers.note(producer, target.markers, markers.ROWS, partition, target.batch)
         producer.commit_transaction(_COMMIT)
     except BaseException as error:
-        _give_up(target, partition, producer)
+        _give_up(target, producer)
         if isinstance(error, KafkaException):
             raise TransactionError(f"the broker did not take the batch: {error.args[0].str()}") from None
         raise
-    yield pa.RecordBatch.from_pydict(
-        {"partition": [partition], "worker": [_worker()], "written": [written], "dead": [dead]}, schema=_REPORT
-    )
+    yield pa.RecordBatch.from_pydict({"written": [written], "dead": [dead]}, schema=_REPORT)
 
 
-def _producer(target: Target, partition: int) -> Producer:
-    """Return the producer of a partition: the one kept from the last batch, if nobody else wrote since."""
-    name = markers.transactional_id(target.query, partition)
-    opened, producer = _PRODUCERS.get(name, (0, None))
-    if producer is None or opened != os.getpid() or target.writers.get(partition) != _worker():
-        _PRODUCERS.pop(name, None)
-        producer = markers.begin({**_SETTINGS, **target.client}, name)
-        _PRODUCERS[name] = (os.getpid(), producer)
+def _producer(target: Target) -> Producer:
+    """Return this worker's producer for the query: to open one takes half a second, so it is kept."""
+    run, process, producer = _PRODUCERS.get(target.markers, ("", 0, None))
+    if producer is None or process != os.getpid() or run != target.run:
+        producer = markers.writer({**_SETTINGS, **target.client}, target.markers, markers.ROWS)
+        _PRODUCERS[target.markers] = (target.run, os.getpid(), producer)
     return producer
 
 
-def _worker() -> str:
-    return f"{WORKER}-{os.getpid()}"
-
-
-def _give_up(target: Target, partition: int, producer: Producer) -> None:
-    _PRODUCERS.pop(markers.transactional_id(target.query, partition), None)
+def _give_up(target: Target, producer: Producer) -> None:
+    _PRODUCERS.pop(target.markers, None)
     try:
         producer.purge()
         producer.abort_transaction(_COMMIT)
     except (KafkaException, BufferError):
-        pass  # the next writer under this name ends it
+        pass  # the next run ends it
 
 
 def _send(producer: Producer, target: Target, rows: pa.RecordBatch) -> tuple[int, int]:
