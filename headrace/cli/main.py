@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import headrace
-from headrace.cli import broker, demo, doctor, group, topic
+from headrace.cli import broker, demo, doctor, explain, group, query, run, topic
 from headrace.core.errors import ConfigError, HeadraceError, TopicNameError
 
 app = typer.Typer(
@@ -26,6 +26,9 @@ app.command("down")(broker.down)
 app.command("status")(broker.status)
 app.command("doctor")(doctor.doctor)
 app.add_typer(topic.app, name="topic")
+app.command("run")(run.run)
+app.command("explain")(explain.explain)
+app.add_typer(query.app, name="query")
 app.add_typer(group.app, name="group")
 
 _USAGE = (ConfigError, TopicNameError)
@@ -53,7 +56,7 @@ def main() -> None:
     try:
         app()
     except HeadraceError as error:
-        _fail(str(error), 2 if isinstance(error, _USAGE) else 1)
+        _fail("\n".join([str(error), *getattr(error, "__notes__", [])]), 2 if isinstance(error, _USAGE) else 1)
     except Exception as error:  # a bug of ours: never a bare stack trace
         _fail(f"Headrace failed: {type(error).__name__}: {error}. Run 'headrace --debug …' to see where.", 1)
 

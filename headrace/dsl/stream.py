@@ -16,6 +16,7 @@ from headrace.plan.join import How, Join, equalities
 from headrace.plan.node import Node, known_columns
 from headrace.plan.rows import Explode, Filter, KeyBy, MapPython, Merge
 from headrace.plan.source import Source, Through
+from headrace.plan.stages import settled
 from headrace.plan.windows import Span
 
 
@@ -159,11 +160,12 @@ class Stream(Rows):
         """
         if not isinstance(other, Stream):
             raise PlanError(f"join() needs another stream, not {other!r}")
-        names = (_called(self.node, "left"), _called(other.node, "right"))
-        pairs = equalities(on, self.node, other.node, names)
+        left, right = settled(self.node, caller()), settled(other.node, caller())
+        names = (_called(left, "left"), _called(right, "right"))
+        pairs = equalities(on, left, right, names)
         reach = _reach(within, before, after)
         step = step_name(name, "join", (*pairs, *reach, how, *names))
-        return self._next(Join(self.node, other.node, pairs, *reach, how, names, step, where=caller()))
+        return self._next(Join(left, right, pairs, *reach, how, names, step, where=caller()))
 
 
 def _reach(within: Span | None, before: Span | None, after: Span | None) -> tuple[Any, Any]:

@@ -16,7 +16,6 @@ from headrace.plan.expressions import Given, check_columns, expression, is_colum
 
 TIME = "__time"
 _OWN = {"top_n", "moving_avg"}
-_PLAIN = ("ARRAY", "MAP", "STRUCT", UNKNOWN)
 _BY_TIME = (exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.ArrayAgg)
 
 
@@ -98,58 +97,65 @@ def _custom(name: str, given: Custom, schema: Schema, timed: bool) -> Agg:
     return Agg(name, told, f"array_sort(collect_list({row}))", returns, function=given.function)
 
 
-def _rewrite(node: exp.Expr, schema: Schema, timed: bool, noun: str) -> exp.Expr:
+def _rewrite(node: exp.Expr, schema: Schema, timed: bool, noun: str, where: str = "") -> exp.Expr:
+    """Return a node in terms that streams have; ``where`` is the condition of a FILTER around it."""
+    if isinstance(node, exp.Filter):
+        inner = _rewrite(node.this, schema, timed, noun, node.expression.this.sql("spark"))
+        return node if inner is node.this else inner
     if isinstance(node, exp.ArgMax | exp.ArgMin) and node.args.get("count"):
         name = "max_by" if isinstance(node, exp.ArgMax) else "min_by"
-        parts = (node.this, node.expression, node.args["count"])
-        return exp.Anonymous(this=name, expressions=[_verbatim(part.sql("spark")) for part in parts])
+        parts = [part.sql("spark") for part in (node.this, node.expression, node.args["count"])]
+        return _verbatim(f"{name}({', '.join(parts)}){_filter(where)}")
     if isinstance(node, exp.AggFunc) and (distinct := node.find(exp.Distinct)) and distinct.parent is node:
-        return _distinct(node, distinct, noun)
-    if isinstance(node, exp.IgnoreNulls):
-        chosen = _rewrite(node.this, schema, timed, noun).sql("spark")
-        return parse(f"{chosen} filter (where {node.this.this.sql('spark')} is not null)", noun)
+        return _distinct(node, distinct, noun, where)
+    if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, _BY_TIME):
+        return _rewrite(node.this, schema, timed, noun, _both(where, f"{node.this.this.sql('spark')} is not null"))
     if isinstance(node, exp.Anonymous) and node.name.lower() in _OWN:
-        return _own(node, timed, noun)
+        return _own(node, timed, noun, where)
     if isinstance(node, _BY_TIME):
-        return _by_time(node, schema, timed, noun)
+        return _by_time(node, schema, timed, noun, where)
     return node
 
 
-def _distinct(node: exp.Expr, distinct: exp.Distinct, noun: str) -> exp.Expr:
+def _distinct(node: exp.Expr, distinct: exp.Distinct, noun: str, where: str) -> exp.Expr:
     columns = [column.sql("spark") for column in distinct.expressions]
     gathered = columns[0] if len(columns) == 1 else f"struct({', '.join(columns)})"
-    present = " and ".join(f"{column} is not null" for column in columns)
+    present = _both(where, *(f"{column} is not null" for column in columns))
     if isinstance(node, exp.Count):
-        return parse(f"cast(size(collect_set({gathered}) filter (where {present})) as bigint)", noun)
+        return _verbatim(f"cast(size(collect_set({gathered}){_filter(present)}) as bigint)")
     raise ExpressionError(
         f"{noun}{node.sql('spark')!r}: streams count distinct values but do not {node.key} them; "
         "use collect_set(…) and compute from it, or hr.aggregate(…)"
     )
 
 
-def _own(node: exp.Anonymous, timed: bool, noun: str) -> exp.Expr:
+def _own(node: exp.Anonymous, timed: bool, noun: str, where: str) -> exp.Expr:
     arguments = [argument.sql("spark") for argument in node.expressions]
     if node.name.lower() == "top_n":
         if len(arguments) != 3:  # noqa: PLR2004 - as the message says
             raise ExpressionError(f"{noun}{node.sql('spark')!r}: write top_n(value, by, n)")
         value, by, n = arguments
-        return _best(value, f"struct({by}, {value})", n)
+        return _verbatim(f"max_by({value}, struct({by}, {value}), {n}){_filter(where)}")
     if len(arguments) != 2:  # noqa: PLR2004 - as the message says
         raise ExpressionError(f"{noun}{node.sql('spark')!r}: write moving_avg(value, n)")
     _need_time(node, timed, noun)
     value, n = arguments
-    last = f"{_best(f'double({value})', f'struct({TIME}, {value})', n).sql('spark')} filter (where {value} is not null)"
+    present = _filter(_both(where, f"{value} is not null"))
+    last = f"max_by(double({value}), struct({TIME}, {value}), {n}){present}"
     return _verbatim(f"aggregate({last}, double(0), (a, v) -> a + v, a -> a / size({last}))")
-
-
-def _best(value: str, by: str, n: str) -> exp.Expr:
-    """Return the ``n`` values with the largest ``by``; sqlglot knows max_by, but not its third argument."""
-    return exp.Anonymous(this="max_by", expressions=[_verbatim(part) for part in (value, by, n)])
 
 
 def _verbatim(sql: str) -> exp.Expr:
     """Return SQL that stays as it is written."""
     return exp.Var(this=sql)
+
+
+def _both(*conditions: str) -> str:
+    return " and ".join(f"({condition})" for condition in conditions if condition)
+
+
+def _filter(where: str) -> str:
+    return f" filter (where {where})" if where else ""
 
 
 def _own_type(node: exp.Anonymous, schema: Schema) -> str:
@@ -159,17 +165,18 @@ def _own_type(node: exp.Anonymous, schema: Schema) -> str:
     return f"ARRAY<{inner}>" if inner != UNKNOWN else UNKNOWN
 
 
-def _by_time(node: exp.Expr, schema: Schema, timed: bool, noun: str) -> exp.Expr:
+def _by_time(node: exp.Expr, schema: Schema, timed: bool, noun: str, where: str) -> exp.Expr:
     value = node.this.sql("spark")
     orderable = not type_of(node.this, schema).startswith("MAP")
     if isinstance(node, exp.ArrayAgg):
         if not timed or not orderable:
             return node
-        return parse(f"transform(array_sort(collect_list(struct({TIME} as t, {value} as v))), r -> r.v)", noun)
+        present = _filter(_both(where, f"{value} is not null"))  # as Spark's own has it
+        return _verbatim(f"transform(array_sort(collect_list(struct({TIME} as t, {value} as v)){present}), r -> r.v)")
     _need_time(node, timed, noun)
     order = f"struct({TIME}, {value})" if orderable else TIME
     chosen = "min_by" if isinstance(node, exp.First | exp.FirstValue) else "max_by"
-    return parse(f"{chosen}({value}, {order})", noun)
+    return _verbatim(f"{chosen}({value}, {order}){_filter(where)}")
 
 
 def _need_time(node: exp.Expr, timed: bool, noun: str) -> None:

@@ -28,7 +28,9 @@ class Dedupe(Node):
         if self.parent.updates:
             raise PlanError("dedupe() works on streams; this is a table whose rows change")
         if any(node.stateful for node in self.parent.walk()):
-            raise PlanError("dedupe() must come before joins and aggregations: put it right after the stream")
+            raise PlanError(
+                "dedupe() must come before joins, aggregations and other dedupes: put it right after the stream"
+            )
 
     @property
     def stateful(self) -> bool:  # noqa: D102

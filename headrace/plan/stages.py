@@ -95,6 +95,11 @@ class Stage:
         return max((node.grace for node in self.nodes if isinstance(node, Aggregate)), default=timedelta(0))
 
     @property
+    def dedupes_alone(self) -> bool:
+        """Whether the stage is one stream and a dedupe: Spark then lets the two have watermarks of their own."""
+        return len(self.inputs) == 1 and any(isinstance(node, Dedupe) for node in self.nodes)
+
+    @property
     def idle(self) -> timedelta | None:
         """Return after how long without events time goes on by itself."""
         spans = [source.idle for source in self.nodes if isinstance(source, Source)]
@@ -153,6 +158,12 @@ def cut(app: str, outputs: Sequence[tuple[Node, Output, str, str]]) -> tuple[Sta
     for stage in stages.values():
         stage.check()
     return tuple(stages.values())
+
+
+def settled(node: Node, where: str) -> Node:
+    """Return a node after which a stateful step may follow: Spark cannot chain one to a dedupe, a topic can."""
+    dedupe = next((step for step in _within(node) if isinstance(step, Dedupe)), None)
+    return node if dedupe is None else Through(node, None, None, dedupe.step, where=where)
 
 
 def _stages(app: str, node: Node, output: Output, name: str, where: str) -> Iterator[Stage]:

@@ -1,12 +1,9 @@
 """App: a program that can be declared, explained and run."""
 
-import signal
-import threading
 from collections.abc import Mapping
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from headrace.core.errors import QueryError
+from headrace.core.errors import ConfigError, QueryError
 from headrace.dsl.program import Program
 from headrace.plan.describe import describe
 from headrace.plan.explain import explain
@@ -15,6 +12,8 @@ from headrace.runtime.options import Options
 
 if TYPE_CHECKING:
     from headrace.runtime.run import Run
+
+declaring = False  # while a file is read for its declarations: then nothing starts
 
 
 class App(Program):
@@ -70,6 +69,7 @@ class App(Program):
         """Start the program and return while it runs; use the result to wait for it and to stop it."""
         from headrace.runtime.run import Run  # noqa: PLC0415 - brings Spark, which declarations do not need
 
+        _check_starting(self.name)
         if self._run is not None and not self._run.wait(0):
             raise QueryError(f"the program {self.name!r} runs already in this process")
         run = Run(self, self.options)
@@ -83,18 +83,10 @@ class App(Program):
         Args:
             drain: End by itself when all that the inputs hold has been processed.
         """
-        run = self.start()
-        with _Signals() as asked:
-            try:
-                if drain:
-                    run.drain()
-                else:
-                    while not run.wait(0.2):
-                        if asked.is_set():
-                            break
-            finally:
-                run.stop()
-        run.wait(0)
+        from headrace.runtime.together import together  # noqa: PLC0415 - brings Spark, which declarations do not need
+
+        _check_starting(self.name)
+        together([self], drain=drain)
 
     def stop(self) -> None:
         """Stop the program after the batch under way."""
@@ -102,24 +94,9 @@ class App(Program):
             self._run.stop()
 
 
-class _Signals:
-    """Turns Ctrl-C and SIGTERM into an event, in the main thread of a process."""
-
-    def __init__(self) -> None:
-        self._asked = threading.Event()
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> threading.Event:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._ask)
-        return self._asked
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self._asked.is_set():  # asked twice: at once
-            raise KeyboardInterrupt
-        self._asked.set()
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+def _check_starting(name: str) -> None:
+    if declaring:
+        raise ConfigError(
+            f"the file of the program {name!r} starts it while it is only being read; "
+            "put the call under 'if __name__ == \"__main__\":'"
+        )

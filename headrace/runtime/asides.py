@@ -31,7 +31,7 @@ class Batch:
     number: int
     begin: Offsets
     end: Offsets
-    watermark: int  # by which lateness was judged: that of the batch before
+    watermark: int  # by which lateness was judged: that of the batch before, or of this one where dedupe is alone
     dropped: bool
     dead: bool
 
@@ -51,6 +51,8 @@ class Asides:
     def follow(self, progress: Progress) -> None:
         """Look at a batch that has ended."""
         judged, self._watermark = self._watermark, progress.watermark
+        if self._ctx.stage.dedupes_alone:
+            judged = progress.watermark
         if not self.needed:
             return
         if progress.dropped or progress.dead:
@@ -76,7 +78,8 @@ class Asides:
             if now is None or not (Path(self._checkpoint) / "commits" / str(number)).exists():
                 return
             begin = before[0] if before else {}
-            yield Batch(number, begin, now[0], self._watermark, True, True)
+            judged = now[1] if self._ctx.stage.dedupes_alone else self._watermark
+            yield Batch(number, begin, now[0], judged, True, True)
             before, self._watermark = now, now[1]
 
     def _look(self, batch: Batch) -> None:

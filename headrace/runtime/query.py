@@ -25,7 +25,7 @@ from headrace.spark.encoding import encoded
 from headrace.spark.failures import failure
 from headrace.spark.files import Files
 from headrace.spark.kafka import KafkaLog, java_settings
-from headrace.spark.lower import lowered, settings_of
+from headrace.spark.lower import Lowered, lowered, settings_of
 from headrace.spark.lowering import Context
 from headrace.spark.session import stage_session
 from headrace.spark.sink import ExactlyOnce, Target
@@ -120,13 +120,13 @@ class StageQuery:
         most = None if self.realtime else world.options.per_batch
         log = KafkaLog(spark, world.client, world.partitions, beats, most)
         ctx = Context(spark, world.program, self.stage, log, beats[0] if beats else None, world.schemas, world.stages)
-        frame = lowered(ctx)
+        low = lowered(ctx)
         checkpoint = world.home.checkpoint(self.stage.name)
         note = world.home.folder / "looked" / self.stage.name
         self.asides = Asides(ctx, self.markers, world.client, checkpoint, note)
         self.asides.catch_up()
         self.last = None
-        self._query = self._write(frame, checkpoint)
+        self._query = self._write(low, checkpoint)
         self.state, self.error = "running", None
 
     @property
@@ -139,18 +139,23 @@ class StageQuery:
         """Whether rows are passed on without batches."""
         return isinstance(self.stage.output, TopicOutput) and self.stage.output.latency == "realtime"
 
-    def _write(self, frame: DataFrame, checkpoint: str) -> StreamingQuery:
+    def _write(self, low: Lowered, checkpoint: str) -> StreamingQuery:
         output, world = self.stage.output, self._world
         if isinstance(output, FileOutput):
-            return self._batches(frame.select(*map(column, visible(frame))), Files(output), checkpoint)
-        world.schemas[output.topic] = frame.select(*map(column, visible(frame))).schema
+            return self._batches(low.rows.select(*map(column, visible(low.rows))), Files(output), checkpoint)
         again = read_again(output.topic, world.stages, world.program)
-        rows = encoded(frame, self.stage.node, output, again)
+        finish, node = low.finish, self.stage.node
+        if finish is None:
+            world.schemas[output.topic] = low.rows.select(*map(column, visible(low.rows))).schema
+        rows = encoded(low.rows, node, output, again) if finish is None else low.rows
         if self.realtime:
             return self._stream(rows, output.topic, checkpoint)
         schemas = {node.topic: dict(node.columns) for node in self.stage.inputs if isinstance(node, Source)}
         target = Target(output.topic, self.markers, world.client, schemas)
-        return self._batches(rows, ExactlyOnce(target), checkpoint)
+        sink = ExactlyOnce(target)
+        if finish is None:
+            return self._batches(rows, sink, checkpoint)
+        return self._batches(rows, lambda batch, number: sink(encoded(finish(batch), node, output), number), checkpoint)
 
     def _batches(self, rows: DataFrame, sink: Any, checkpoint: str) -> StreamingQuery:
         gate = self._gate

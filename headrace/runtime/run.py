@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,8 @@ class Run:
         self._folder: Path | None = None
         self.queries: list[StageQuery] = []
         self._lock = threading.RLock()
+        self._pool = ThreadPoolExecutor(1)
+        self._draining: Future[bool] | None = None
 
     def start(self) -> None:
         """Find the log, prepare topics, start Spark and every stage; raise what is wrong."""
@@ -123,6 +126,7 @@ class Run:
     def _close(self) -> None:
         try:
             self._stack.close()
+            self._pool.shutdown(wait=False)
         finally:
             if self._folder is not None:
                 (self._folder / control.STATUS).unlink(missing_ok=True)
@@ -150,17 +154,28 @@ class Run:
             QueryError: It is not done in ``timeout`` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        for query in self.queries:
-            while not query.settle():
-                if self._ended.is_set() or query.state == "stopped":
-                    self._raise()
-                    raise QueryError(f"the stage {query.stage.name!r} was stopped before it was done")
-                if deadline is not None and time.monotonic() > deadline:
-                    raise QueryError(f"the stage {query.stage.name!r} was not done in {timeout} s")
-                time.sleep(_TICK)
-        with self._lock:
-            for query in self.queries:
-                query.watch()
+        while not self.drained(1.0):
+            if self._ended.is_set():
+                self._raise()
+                raise QueryError(f"the program {self._program.name!r} was stopped before it was done")
+            if deadline is not None and time.monotonic() > deadline:
+                raise QueryError(f"the program {self._program.name!r} was not done in {timeout} s")
+
+    def drained(self, patience: float = 0.0) -> bool:
+        """Whether every stage has processed all that its inputs hold; wait for it up to ``patience`` seconds."""
+        if self._draining is None or self._draining.done():
+            self._draining = self._pool.submit(lambda: all([query.settle() for query in self.queries]))
+        try:
+            done = self._draining.result(patience)
+        except TimeoutError:
+            return False
+        if done:
+            with self._lock:
+                for query in self.queries:
+                    query.watch()
+        else:
+            self._ended.wait(_TICK)
+        return done
 
     def stop(self) -> None:
         """Stop every stage after the batch under way, and wait for it."""

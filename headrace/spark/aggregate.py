@@ -15,12 +15,20 @@ _WINDOW = "__window"
 
 @lower.register(Aggregate)
 def _(node: Aggregate, ctx: Context) -> DataFrame:
+    if id(node) in ctx.given:
+        return ctx.given[id(node)]
     frame = live(node.parent, ctx)
-    keys = [column(key) for key in node.keys]
+    keys = [column(key) for key in node.keys] or [_all(node)]
     if (window := _window(node)) is not None:
         keys.append(window.alias(_WINDOW))
-    grouped = frame.groupBy(*keys).agg(*(_gather(agg).alias(agg.name) for agg in node.aggs))
+    grouped = frame.groupBy(*keys).agg(*(gather(agg).alias(agg.name) for agg in node.aggs))
     return grouped.select(*_bounds(node), *(column(key) for key in node.keys), *map(finish, node.aggs), *_time(node))
+
+
+def _all(node: Aggregate) -> Column:
+    """Return a key that all rows share: without one, Spark tells an unchanged result again, and has no sessions."""
+    constant = F.col(TIME).isNull() if isinstance(node.window, Session) else F.lit(0)  # sessions must not see through
+    return constant.alias("__all")
 
 
 def _window(node: Aggregate) -> Column | None:
@@ -44,7 +52,8 @@ def _time(node: Aggregate) -> list[Column]:
     return [F.window_time(_WINDOW).alias(TIME)] if node.timed else []
 
 
-def _gather(agg: Agg) -> Column:
+def gather(agg: Agg) -> Column:
+    """Return what Spark computes of a group."""
     return agg.column if agg.column is not None else F.expr(agg.sql)
 
 
@@ -56,7 +65,7 @@ def finish(agg: Agg) -> Column:
     function = agg.function
 
     def compute(groups: pa.Array) -> pa.Array:
-        rows = (group or [] for group in groups.to_pylist())
+        rows = (group or [] for group in groups.to_pylist(maps_as_pydicts="lossy"))
         lists = ([[row[name] for row in group] for name in _fields(group)] for group in rows)
         return pa.array([function(*columns) for columns in lists], type=kind)
 

@@ -49,7 +49,7 @@ def late(ctx: Context, log: Log, watermark: int) -> list[DataFrame]:
 
 
 def _inputs(ctx: Context, log: Log) -> Iterator[tuple[Node, DataFrame]]:
-    aside = replace(ctx, log=log, heartbeat=None, aside=True)
+    aside = replace(ctx, log=log, heartbeat=None, aside=True, observed=[], told=[])
     for step, parent in first_steps(ctx.stage):
         if ctx.answers_for(step):
             yield step, lower(parent, aside)
@@ -84,6 +84,8 @@ def _window(step: Node) -> Column:
 
 def _reason(step: Node, watermark: datetime) -> Column:
     told = F.date_format("at", "yyyy-MM-dd'T'HH:mm:ss.SSSX")
+    if not watermark.timestamp():  # where Spark begins to count
+        return F.concat(F.lit("late: happened at "), told, F.lit(", but time begins in 1970"))
     time = watermark.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     what = getattr(step, "step", "") or step.label
     return F.concat(F.lit("late: happened at "), told, F.lit(f", but time in '{what}' was already {time}"))

@@ -17,7 +17,8 @@ from headrace.plan.expressions import Expression
 TIME = "__time"  # when the row happened; carries Spark's watermark
 DEAD = "__dead"  # why the row cannot be processed, and what it was; null for all others
 ORIGIN = "__origin"  # the event from which the row came, where somebody may ask for it
-HIDDEN = (TIME, DEAD, ORIGIN)
+GONE = "__gone"  # whether the row of this key exists no more; only tables whose rows vanish have it
+HIDDEN = (TIME, DEAD, ORIGIN, GONE)
 DEAD_TYPE = "struct<reason: string, topic: string, partition: int, offset: bigint, key: binary, value: binary>"
 
 

@@ -8,10 +8,10 @@ from pyspark.sql.types import StringType
 
 from headrace.plan.node import Node
 from headrace.plan.stages import TopicOutput
-from headrace.spark.columns import DEAD, DEAD_TYPE, TIME, column, visible
+from headrace.spark.columns import DEAD, DEAD_TYPE, GONE, TIME, column, visible
 
 # Six digits: what Spark keeps. Its default would cut them to three.
-_JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
+JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
 
 
 def encoded(
@@ -23,9 +23,11 @@ def encoded(
         fields = [column(name) for name in names]
         if with_time and TIME in frame.columns:
             fields.append(F.col(TIME))
-        value = F.to_json(F.struct(*fields), _JSON).cast("binary")
+        value = F.to_json(F.struct(*fields), JSON).cast("binary")
     else:
         value = column(names[0]).cast("binary")
+    if GONE in frame.columns:
+        value = F.when(~F.col(GONE), value)
     dead = F.col(DEAD) if DEAD in frame.columns else F.lit(None).cast(DEAD_TYPE)
     return frame.select(key_of(frame, node.key).alias("key"), value.alias("value"), dead.alias("dead"), *also)
 
@@ -35,7 +37,7 @@ def key_of(frame: DataFrame, key: tuple[str, ...]) -> Column:
     if not key:
         return F.lit(None).cast("binary")
     if len(key) > 1:
-        return F.to_json(F.struct(*(column(name) for name in key)), _JSON).cast("binary")
+        return F.to_json(F.struct(*(column(name) for name in key)), JSON).cast("binary")
     field = next(field for field in frame.schema.fields if field.name == key[0])
     value = column(key[0])
     return (value if isinstance(field.dataType, StringType) else value.cast("string")).cast("binary")

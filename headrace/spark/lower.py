@@ -1,5 +1,8 @@
 """All rules together, and what a stage asks of Spark beside its DataFrame."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
 from pyspark.sql import DataFrame
 
 import headrace.spark.aggregate
@@ -8,23 +11,45 @@ import headrace.spark.join
 import headrace.spark.python
 import headrace.spark.rows
 import headrace.spark.source  # noqa: F401 - importing them registers their rules
-from headrace.plan.dedupe import Dedupe
+from headrace.plan.aggregate import Aggregate
 from headrace.plan.stages import FileOutput, Stage
 from headrace.spark.failures import explained
 from headrace.spark.lowering import Context, live, lower
+from headrace.spark.sessions import session_updates
 
 
-def lowered(ctx: Context) -> DataFrame:
-    """Return the rows of a stage; what Spark's analyser refuses is told in the user's terms."""
+@dataclass(frozen=True)
+class Lowered:
+    """A stage as Spark runs it.
+
+    Attributes:
+        rows: The rows as a stream.
+        finish: What makes the stage's rows of a batch of them, where there is something left to do.
+    """
+
+    rows: DataFrame
+    finish: Callable[[DataFrame], DataFrame] | None = None
+
+
+def lowered(ctx: Context) -> Lowered:
+    """Lower a stage; what Spark's analyser refuses is told in the user's terms."""
     with explained(ctx.stage):
-        files = isinstance(ctx.stage.output, FileOutput)
-        frame = live(ctx.stage.node, ctx) if files else lower(ctx.stage.node, ctx)
+        stage = ctx.stage
+        node = next((n for n in stage.nodes if isinstance(n, Aggregate) and n.session_updates), None)
+        if node is not None:
+            rows, aggregate = session_updates(node, ctx)
+            return Lowered(rows, lambda batch: lower(stage.node, replace(ctx, given={id(node): aggregate(batch)})))
+        files = isinstance(stage.output, FileOutput)
+        frame = live(stage.node, ctx) if files else lower(stage.node, ctx)
         _ = frame.schema  # analyses the plan
-        return frame
+        return Lowered(frame)
 
 
 def settings_of(stage: Stage) -> dict[str, str]:
     """Return the settings of Spark that a stage needs beside the tuning."""
-    dedupes = any(isinstance(node, Dedupe) for node in stage.nodes)
-    policy = "max" if dedupes and len(stage.inputs) == 1 else "min"
-    return {"spark.sql.streaming.multipleWatermarkPolicy": policy}
+    if not stage.dedupes_alone:
+        return {"spark.sql.streaming.multipleWatermarkPolicy": "min"}
+    return {  # a second watermark on the same stream, which Spark allows where no step follows; see spark/dedupe.py
+        "spark.sql.streaming.multipleWatermarkPolicy": "max",
+        "spark.sql.streaming.statefulOperator.allowMultiple": "false",
+    }

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import singledispatch
 from typing import Protocol
 
@@ -9,9 +10,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from headrace.plan.aggregate import Aggregate
 from headrace.plan.node import Node
 from headrace.plan.rows import MapPython
+from headrace.plan.source import Source
 from headrace.plan.stages import Stage
+from headrace.plan.windows import Session
 from headrace.spark.columns import DEAD
 
 
@@ -43,6 +47,10 @@ class Context:
         schemas: What topics between stages hold, as Spark told it when the writing stage was lowered.
         stages: All stages of the program: what several share, the first answers for.
         aside: True for a second look at a batch, in which every row keeps its origin and none is dropped.
+        waits: How much longer than declared the stage waits for late rows, while it catches up.
+        given: Rows of nodes that are there already, by the node's id.
+        observed: The names of the counts in the stage's stream.
+        told: The nodes whose dead rows are among what was lowered so far.
     """
 
     spark: SparkSession
@@ -53,16 +61,48 @@ class Context:
     schemas: Mapping[str, StructType] = field(default_factory=dict)
     stages: tuple[Stage, ...] = ()
     aside: bool = False
+    waits: timedelta = timedelta(0)
+    given: Mapping[int, DataFrame] = field(default_factory=dict)
     observed: list[str] = field(default_factory=list)
+    told: list[Node] = field(default_factory=list)
 
     def answers_for(self, node: Node) -> bool:
         """Whether this stage is the one that tells what a node could not process; others may have it too."""
-        return next((stage is self.stage for stage in self.stages if any(n is node for n in stage.nodes)), True)
+        return next((stage is self.stage for stage in self.stages if any(_same(n, node) for n in stage.nodes)), True)
+
+    def tells(self, node: Node) -> bool:
+        """Whether the node's dead rows are to be kept: in the stage that answers, where it is lowered first."""
+        if not self.answers_for(node) or any(_same(known, node) for known in self.told):
+            return False
+        self.told.append(node)
+        return True
+
+    @property
+    def shift(self) -> timedelta:
+        """Return how much later than it happened a row's time is in this stage.
+
+        Where sessions tell their changes, the time of a row is the end of the session it alone would make: by that
+        Spark judges whether it is late, and a stream has one watermark only.
+        """
+        sessions = (n.window for n in self.stage.nodes if isinstance(n, Aggregate) and n.session_updates)
+        window = next(sessions, None)
+        return window.gap if isinstance(window, Session) and not self.aside else timedelta(0)
 
     @property
     def keeps_origin(self) -> bool:
         """Whether a later step may have to say from which event a row came."""
         return self.aside or any(isinstance(node, MapPython) for node in self.stage.nodes)
+
+
+def _same(one: Node, other: Node) -> bool:
+    """Whether two nodes put the same events aside: streams of a topic may be declared alike more than once."""
+    if not isinstance(one, Source) or not isinstance(other, Source):
+        return one is other
+    return _reading(one) == _reading(other)
+
+
+def _reading(source: Source) -> tuple[object, ...]:
+    return source.topic, source.columns, source.format, source.clock, source.time
 
 
 @singledispatch

@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from headrace.core.errors import PlanError
 from headrace.plan.rows import MapPython
 from headrace.spark.columns import (
     DEAD,
@@ -23,20 +25,43 @@ from headrace.spark.columns import (
 from headrace.spark.lowering import Context, lower
 
 _DONE = "__done"
+_ORIGIN = ("topic", "partition", "offset", "key", "value")
 
 
 @lower.register(MapPython)
 def _(node: MapPython, ctx: Context) -> DataFrame:
     frame = lower(node.parent, ctx)
-    return _by_batch(node, frame) if node.batches else _by_row(node, frame)
+    if ORIGIN not in frame.columns:
+        frame = frame.withColumn(ORIGIN, _row_as_origin(node, frame, ctx))
+    if DEAD not in frame.columns:  # a step with memory has left them behind
+        frame = frame.withColumn(DEAD, F.lit(None).cast(DEAD_TYPE))
+    done = _by_batch(node, frame) if node.batches else _by_row(node, frame)
+    return done if ctx.tells(node) else done.filter(~F.col(DEAD)["reason"].startswith(_called(node)))
+
+
+def _called(node: MapPython) -> str:
+    return f"{node.verb} {node.name}"
+
+
+def _row_as_origin(node: MapPython, frame: DataFrame, ctx: Context) -> Column:
+    """Return what stands for the event of a row that a join has made of two: the row itself, in the output's name."""
+    if after := next((n for n in ctx.stage.stateful if any(earlier is node for earlier in n.walk())), None):
+        raise PlanError(
+            f"'{node.label}' stands between a join and '{after.label}', where rows at which it raises would be lost; "
+            "write through('topic') after it"
+        )
+    row = F.to_json(F.struct(*map(column, visible(frame)))).cast("binary")
+    nowhere = [F.lit(ctx.stage.name), F.lit(-1), F.lit(-1).cast("long"), F.lit(None).cast("binary"), row]
+    return F.struct(*(part.alias(name) for part, name in zip(nowhere, _ORIGIN, strict=True)))
 
 
 def _by_row(node: MapPython, frame: DataFrame) -> DataFrame:
     """Compute the new row beside the hidden columns, which stay in the JVM: so the row keeps its time."""
     returns = f"struct<row: struct<{node.result.ddl}>, error: string>"
     kind = arrow_schema(f"done {returns}").field("done").type
-    function = arrow_udf(_rows(node.function, f"map {node.name}", kind), returns)
-    done = frame.withColumn(_DONE, F.when(F.col(DEAD).isNull(), function(F.struct(*map(column, visible(frame))))))
+    function = arrow_udf(_rows(node.function, _called(node), kind), returns)
+    row = F.when(F.col(DEAD).isNull(), F.struct(*map(column, visible(frame))))
+    done = frame.withColumn(_DONE, function(row))
     failed = F.when(
         F.col(f"{_DONE}.error").isNotNull(), F.struct(F.col(f"{_DONE}.error").alias("reason"), f"{ORIGIN}.*")
     )
@@ -50,7 +75,7 @@ def _rows(function: Callable[[Any], Any], called: str, kind: pa.DataType) -> Cal
 
     def compute(rows: pa.Array) -> pa.Array:
         done: list[dict[str, Any]] = []
-        for row in rows.to_pylist():
+        for row in rows.to_pylist(maps_as_pydicts="lossy"):
             if row is None:
                 done.append({"row": None, "error": None})
                 continue
@@ -60,7 +85,7 @@ def _rows(function: Callable[[Any], Any], called: str, kind: pa.DataType) -> Cal
                 done.append({"row": None, "error": _told(called, error)})
         try:
             return pa.array(done, type=kind)
-        except (pa.ArrowException, TypeError, ValueError):
+        except Exception:  # Arrow raises many kinds: find the row that does not fit
             return pa.array([_fitting(item, row_kind, called) for item in done], type=kind)
 
     return compute
@@ -69,7 +94,7 @@ def _rows(function: Callable[[Any], Any], called: str, kind: pa.DataType) -> Cal
 def _fitting(item: dict[str, Any], kind: pa.DataType, called: str) -> dict[str, Any]:
     try:
         pa.array([item["row"]], type=kind)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except Exception as error:
         return {"row": None, "error": _told(f"{called}: what it returned does not fit its schema:", error)}
     return item
 
@@ -82,7 +107,7 @@ def _by_batch(node: MapPython, frame: DataFrame) -> DataFrame:
     frame = frame.drop(TIME) if TIME in frame.columns else frame
     result = f"{node.result.ddl}, {DEAD} {DEAD_TYPE}"
     schema = arrow_schema(result)
-    return frame.mapInArrow(_batches(node.function, f"map_batches {node.name}", schema), result)
+    return frame.mapInArrow(_batches(node.function, _called(node), schema), result)
 
 
 def _batches(
@@ -92,16 +117,18 @@ def _batches(
 
     def apply(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
         given = function(batch)
-        parts = [given] if isinstance(given, pa.RecordBatch) else given
-        return [_cast(part, plain) for part in parts]
+        parts = given.to_batches() if isinstance(given, pa.Table) else given
+        return [_cast(part, plain) for part in ([parts] if isinstance(parts, pa.RecordBatch) else parts)]
 
     def compute(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             alive = batch.column(DEAD).is_null()
-            dead = batch.filter(pa.compute.invert(alive))
+            dead = batch.filter(pc.invert(alive))
             if dead.num_rows:
                 yield _dead_rows(dead.column(DEAD), schema)
             living = batch.filter(alive)
+            if not living.num_rows:
+                continue
             rows = living.select([name for name in living.schema.names if name not in HIDDEN])
             try:
                 parts = apply(rows)

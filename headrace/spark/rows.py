@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from headrace.plan.rows import Explode, Filter, KeyBy, Merge, Project
-from headrace.spark.columns import DEAD, TIME, column, compute, hidden
+from headrace.spark.columns import DEAD, GONE, TIME, column, compute, hidden
 from headrace.spark.lowering import Context, lower
 
 
@@ -15,9 +15,11 @@ def _(node: Filter, ctx: Context) -> DataFrame:
     frame = lower(node.parent, ctx)
     condition = F.coalesce(compute(node.condition), F.lit(False))
     if TIME in frame.columns:
-        # Dead rows, which are nobody's to filter, have no time. And as the condition names the time, Spark does not push
+        # Dead rows, which are nobody's to filter, have no time. As the condition names the time, Spark does not push
         # it below the watermark: heartbeats, and events that are filtered out, move time too.
         condition = F.col(TIME).isNull() | condition
+    elif GONE in frame.columns:
+        condition = F.col(GONE) | condition
     elif DEAD in frame.columns:
         condition = F.col(DEAD).isNotNull() | condition
     return frame.filter(condition)

@@ -30,6 +30,8 @@ TUNING: dict[str, str] = {
     "spark.sql.shuffle.partitions": str(_CORES),
     # Bad data give null, they do not stop the query.
     "spark.sql.ansi.enabled": "false",
+    # The same batch must be cut into the same partitions when it is repeated.
+    "spark.sql.adaptive.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",

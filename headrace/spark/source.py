@@ -11,7 +11,7 @@ from headrace.plan.dedupe import Dedupe
 from headrace.plan.join import Join
 from headrace.plan.source import Source, Through
 from headrace.plan.stages import Stage, topic_of
-from headrace.spark.columns import DEAD, ORIGIN, TIME, column, compute, span
+from headrace.spark.columns import DEAD, ORIGIN, TIME, column, compute, interval, span
 from headrace.spark.lowering import Context, lower
 
 _META = ("topic", "partition", "offset", "key", "value", "timestamp")
@@ -46,8 +46,8 @@ def _(node: Source, ctx: Context) -> DataFrame:
         rows = rows.withColumn("__when", _when(node, ctx))
         untimed = f"the event has no time: {node.time.sql if node.time else 'append'} is missing or null"
         problem = F.coalesce(problem, F.when(F.col("__when").isNull(), untimed))
-    parsed = _Parsed(rows, names, problem, beat, ctx.answers_for(node))
-    return _finish(parsed, ctx, _delay(node, ctx.stage) if node.clock else None)
+    parsed = _Parsed(rows, names, problem, beat, ctx.tells(node))
+    return _finish(parsed, ctx, delay_of(node, ctx.stage) if node.clock else None)
 
 
 @lower.register(Through)
@@ -63,9 +63,8 @@ def _(node: Through, ctx: Context) -> DataFrame:
         rows = rows.withColumnRenamed(TIME, "__when").withColumn(
             "__when", F.when(beat, _beat_time()).otherwise(F.col("__when"))
         )
-    sources = [source for source in node.walk() if isinstance(source, Source)]
-    delay = max((_delay(source, ctx.stage) for source in sources), default=_TICK) if node.timed else None
-    return _finish(_Parsed(rows, list(node.schema), problem, beat, ctx.answers_for(node)), ctx, delay)
+    delay = delay_of(node, ctx.stage) if node.timed else None
+    return _finish(_Parsed(rows, list(node.schema), problem, beat, ctx.tells(node)), ctx, delay)
 
 
 def _raw(ctx: Context, topic: str, start: str) -> DataFrame:
@@ -109,7 +108,8 @@ def _finish(parsed: _Parsed, ctx: Context, delay: timedelta | None) -> DataFrame
     rows = rows.withColumn(DEAD, dead)
     keep = [column(name) for name in parsed.names]
     if delay is not None:
-        keep.append(F.when(F.col(DEAD).isNull(), F.col("__when")).alias(TIME))
+        when = F.col("__when") + interval(ctx.shift) if ctx.shift else F.col("__when")
+        keep.append(F.when(F.col(DEAD).isNull(), when).alias(TIME))
     keep.append(F.col(DEAD))
     if ctx.keeps_origin:
         keep.append(origin.alias(ORIGIN))
@@ -117,7 +117,7 @@ def _finish(parsed: _Parsed, ctx: Context, delay: timedelta | None) -> DataFrame
     if not watched:
         return rows.filter(~beat).select(keep) if ctx.heartbeat else rows.select(keep)
     assert delay is not None
-    timed = rows.select(*keep, beat.alias("__beat")).withWatermark(TIME, span(delay))
+    timed = rows.select(*keep, beat.alias("__beat")).withWatermark(TIME, span(delay + ctx.shift + ctx.waits))
     if ctx.heartbeat:  # the filter names the time, or Spark would push it below the watermark
         timed = timed.filter(~F.col("__beat") | F.col(TIME).isNull())
     return timed.drop("__beat")
@@ -127,13 +127,20 @@ def _parts(origin: Column) -> list[Column]:
     return [origin[name].alias(name) for name in ("topic", "partition", "offset", "key", "value")]
 
 
-def _delay(source: Source, stage: Stage) -> timedelta:
-    """Return how far the watermark stays behind the newest event.
+def delay_of(node: Source | Through, stage: Stage) -> timedelta:
+    """Return how far the watermark of an input stays behind its newest event.
 
-    Joins and dedupe drop rows *at* the watermark too, so there it stays a tick further behind.
+    Joins and dedupe drop rows *at* the watermark too, so there it stays a tick further behind. What was joined before it
+    came through a topic is behind by as much as the join waited for partners.
     """
-    delay = source.lateness + stage.grace
+    earlier = list(node.walk())
+    delay = max((source.lateness for source in earlier if isinstance(source, Source)), default=_TICK) + stage.grace
+    delay += sum((_waited(join) for join in earlier if isinstance(join, Join)), timedelta(0))
     steps = [node for node in stage.nodes if isinstance(node, Join | Dedupe)]
     if len(stage.inputs) > 1:
         delay = max([delay, *(node.within for node in steps if isinstance(node, Dedupe))])
     return delay + _TICK if steps else delay
+
+
+def _waited(join: Join) -> timedelta:
+    return max(timedelta(0), join.before if join.how == "right" else join.after)

@@ -146,13 +146,21 @@ class TestDriver:
         assert isinstance(output, TopicOutput)
         own = stage_session(session(), settings_of(stage))
         ctx = Context(own, self._app, stage, FileLog(own, self._topics), _HEARTBEAT, self._schemas, self._stages)
-        frame = lowered(ctx)
-        row = F.struct(*map(column, visible(frame)))
-        self._schemas[output.topic] = frame.select(*map(column, visible(frame))).schema
+        low = lowered(ctx)
         again = read_again(output.topic, self._stages, self._app)
-        rows = encoded(frame, stage.node, output, again, [row.alias("row")])
+
+        def shaped(frame: DataFrame) -> DataFrame:
+            row = F.struct(*map(column, visible(frame)))
+            return encoded(frame, stage.node, output, again, [row.alias("row")])
+
+        def write(batch: DataFrame, _: int) -> None:
+            self._collect(output.topic, shaped(low.finish(batch)) if low.finish else batch, again)
+
+        if low.finish is None:
+            self._schemas[output.topic] = low.rows.select(*map(column, visible(low.rows))).schema
         query = (
-            rows.writeStream.foreachBatch(lambda batch, _: self._collect(output.topic, batch, again))
+            (shaped(low.rows) if low.finish is None else low.rows)
+            .writeStream.foreachBatch(write)
             .outputMode(stage.mode)
             .option("checkpointLocation", str(Path(self._folder.name) / "checkpoints" / stage.name))
             .start()
@@ -177,7 +185,7 @@ class TestDriver:
             try:
                 running.query.processAllAvailable()
             except Exception as error:
-                raise failure(running.stage.name, error, running.stage.where) from error
+                raise failure(running.stage.name, error, running.stage.where) from None
             self._look(running, sent)
 
     def _look(self, running: _Running, sent: tuple[str, Path] | None) -> None:
@@ -185,14 +193,16 @@ class TestDriver:
             if progress.batchId <= running.seen or "addBatch" not in progress.durationMs:
                 continue  # without it nothing ran: Spark tells that it is idle, under the number of the next batch
             running.seen = progress.batchId
+            current = _watermark(progress.eventTime.get("watermark"))
             dropped = sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)
             dead = sum(metrics.asDict().get("dead", 0) for metrics in progress.observedMetrics.values())
             if sent is not None and (dropped or dead):
                 log = OneFile(running.ctx.spark, *sent)
                 found = asides.dead(running.ctx, log) if dead else []
                 self._note("dead", found)
-                self._note("late", asides.late(running.ctx, log, running.watermark) if dropped else [])
-            running.watermark = _watermark(progress.eventTime.get("watermark"))
+                judged = current if running.stage.dedupes_alone else running.watermark
+                self._note("late", asides.late(running.ctx, log, judged) if dropped else [])
+            running.watermark = current
 
     def _note(self, kind: str, frames: list[DataFrame]) -> None:
         for frame in frames:

@@ -1,0 +1,1 @@
+"""Stateful logic in plain Python, without Spark."""
