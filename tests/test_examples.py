@@ -1,5 +1,6 @@
 """The programs in examples/ run, end by themselves, and come to the right result."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -34,6 +35,32 @@ PRINTED = {
     ],
 }
 
+ON_SPARK = {
+    "word_count.py": ["sent 9 lines; 11 different words so far", "the       18", "river      6"],
+    "stock_market.py": [
+        "from   share   low     high    average moving  trades",
+        "09:00  ALFA    100.00  107.50  103.75  105.70  12",
+        "09:02  KILO    100.00  102.00  101.00  101.20  12",
+        "09:00  best gainers: DELTA +10.25 %, ALFA +7.50 %, ECHO +4.75 %",
+        "09:02  best gainers: DELTA +8.69 %, ALFA +6.70 %, ECHO +4.48 %",
+    ],
+    "log_analytics.py": [
+        "from   service  requests  errors  median  p95",
+        "08:55  search   5         0.0%    17.0    18.8",
+        "09:10  shop     20        25.0%   119.5   200.5",
+        "alert: shop fails 25.0% from 09:05",
+        "alert: shop fails 25.0% from 09:10",
+        "example-log-unreadable: 2024-05-01T09:05:00Z shop: cannot reach the database",
+        "example-log-lines.dlq: Traceback (most recent call last):",
+    ],
+    "ad_clicks.py": [
+        "from   campaign  impressions  clicked  rate",
+        "09:00  boots     30           12       40.0%",
+        "09:30  tents     30           7        23.3%",
+        "nobody clicked on 133 ads within ten minutes; the first was boots-1",
+    ],
+}
+
 
 def run(name: str, folder: Path) -> list[str]:
     done = subprocess.run(
@@ -45,7 +72,7 @@ def run(name: str, folder: Path) -> list[str]:
 
 
 def test_every_example_is_tested():
-    assert sorted(path.name for path in FOLDER.glob("*.py")) == sorted(PRINTED)
+    assert sorted(path.name for path in FOLDER.glob("*.py")) == sorted([*PRINTED, *ON_SPARK])
 
 
 @pytest.mark.parametrize("name", PRINTED)
@@ -57,3 +84,29 @@ def test_an_example_prints_its_result(name, cluster, tmp_path):
 def test_an_example_can_be_run_again(cluster, tmp_path):
     first, second = (run("audit_log.py", tmp_path) for _ in range(2))
     assert first == second == PRINTED["audit_log.py"]
+
+
+def test_an_example_on_spark_runs_from_the_command_line(cluster, tmp_path):
+    command = [sys.executable, "-W", "error", FOLDER / "stock_market.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert not re.search("Traceback|Warning|Exception", done.stderr.decode())
+    assert shown(done.stdout.decode(), "stock_market.py") == ON_SPARK["stock_market.py"]
+
+
+@pytest.mark.parametrize("name", [name for name in ON_SPARK if name != "stock_market.py"])
+def test_an_example_on_spark_prints_its_result(name, cluster, capfd):
+    """In this process, where Spark runs already: to start it takes longer than an example."""
+    importlib.import_module(f"examples.{name.removesuffix('.py')}").main()
+    assert shown(capfd.readouterr().out, name) == ON_SPARK[name]
+
+
+def test_an_example_on_spark_can_be_run_again(cluster, capfd):
+    """Its state goes on: the counts have doubled."""
+    importlib.import_module("examples.word_count").main()
+    assert "the       36" in capfd.readouterr().out.splitlines()
+
+
+def shown(printed: str, name: str) -> list[str]:
+    """Return those lines of the output that should be there."""
+    return [line for line in printed.splitlines() if line in ON_SPARK[name]]

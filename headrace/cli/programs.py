@@ -62,9 +62,9 @@ def _reading(path: str) -> Iterator[None]:
 
 def _place(error: BaseException, path: str) -> str:
     """Return the innermost file and line that are the user's own."""
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{error.filename}, line {error.lineno}"
     folder = Path(path).resolve().parent
+    if isinstance(error, SyntaxError) and error.filename and _within(Path(error.filename), folder):
+        return f"{error.filename}, line {error.lineno}"
     own = [
         f"{path if Path(frame.filename).name == Path(path).name else frame.filename}, line {frame.lineno}"
         for frame in traceback.extract_tb(error.__traceback__)
@@ -74,4 +74,4 @@ def _place(error: BaseException, path: str) -> str:
 
 
 def _within(file: Path, folder: Path) -> bool:
-    return file.resolve().is_relative_to(folder) and "site-packages" not in file.parts
+    return file.is_file() and file.resolve().is_relative_to(folder) and "site-packages" not in file.parts

@@ -6,6 +6,7 @@ import decimal
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, Self
 
 from sqlglot import exp, parse_one
@@ -15,6 +16,8 @@ from headrace.core.errors import SchemaError
 
 UNKNOWN = "UNKNOWN"  # the type of an expression that only Spark can tell
 RESERVED = "__"  # column names that begin so are ours
+_SHOWN = 200  # characters of what was given that an error repeats
+_ARITY = {exp.DataType.Type.ARRAY: 1, exp.DataType.Type.MAP: 2}
 _PYTHON: dict[Any, str] = {
     str: "STRING",
     int: "BIGINT",
@@ -50,8 +53,12 @@ class Schema(Mapping[str, str]):
         self._columns = tuple(columns)
         seen: set[str] = set()
         for name, _ in self._columns:
+            if not name:
+                raise SchemaError("a column has no name; give it one")
             if name.lower() in seen:
-                raise SchemaError(f"the column {name!r} is there twice; Spark does not tell upper from lower case")
+                raise SchemaError(
+                    f"the column {name!r} is there twice, upper and lower case being the same; rename one"
+                )
             if name.startswith(RESERVED):
                 raise SchemaError(f"the column {name!r} begins with {RESERVED!r}, which is reserved; rename it")
             seen.add(name.lower())
@@ -64,13 +71,13 @@ class Schema(Mapping[str, str]):
         if isinstance(given, str):
             return cls(_columns(given))
         if isinstance(given, type) and dataclasses.is_dataclass(given):
-            return cls(_fields(given))
+            return cls(_some(_fields(given)))
         if isinstance(given, Mapping):
-            return cls((str(name), _type(str(kind))) for name, kind in given.items())
+            return cls(_some((str(name), _type(str(name), kind)) for name, kind in given.items()))
         if callable(simple := getattr(given, "simpleString", None)):
             return cls(_columns(simple().removeprefix("struct<").removesuffix(">")))
         raise SchemaError(
-            f"{given!r} is not a schema; write DDL like 'store int, at timestamp', a StructType, or a dataclass"
+            f"{shown(given)} is not a schema; write DDL like 'store int, at timestamp', a StructType, or a dataclass"
         )
 
     @property
@@ -100,17 +107,32 @@ class Schema(Mapping[str, str]):
 
 def quote(name: str) -> str:
     """Return a column's name as it stands in SQL, in backticks where it must be."""
-    return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"
+    return name if _plain(name) else "`" + name.replace("`", "``") + "`"
+
+
+def shown(given: object) -> str:
+    """Return what was given, for an error to repeat; only its beginning where it is long."""
+    told = repr(given)
+    return told if len(told) <= _SHOWN else f"{told[:_SHOWN]}… ({len(told)} characters)"
+
+
+@cache
+def _plain(name: str) -> bool:
+    """Whether a name stands for a column without backticks; ``from`` and ``case`` do not."""
+    try:
+        return name.isidentifier() and name.isascii() and isinstance(parse_one(name, dialect="spark"), exp.Column)
+    except SqlglotError:
+        return False
 
 
 def _columns(ddl: str) -> list[tuple[str, str]]:
     """Read ``name type, …``; the colon of nested types may stand there too."""
     try:
         parsed = parse_one(f"struct<{ddl}>", dialect="spark", into=exp.DataType)
-    except SqlglotError:
+    except (SqlglotError, RecursionError):
         parsed = None
     if not isinstance(parsed, exp.DataType) or not parsed.expressions:
-        raise SchemaError(f"{ddl!r} is not a schema; write 'store int, at timestamp'. {_SPARK_TYPES}")
+        raise SchemaError(f"{shown(ddl)} is not a schema; write 'store int, at timestamp'. {_SPARK_TYPES}")
     found = []
     for column in parsed.expressions:
         if not isinstance(column, exp.ColumnDef) or column.args.get("kind") is None:
@@ -119,14 +141,26 @@ def _columns(ddl: str) -> list[tuple[str, str]]:
     return found
 
 
-def _type(text: str) -> str:
-    return _columns(f"c {text}")[0][1]
+def _some(columns: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    if not (found := list(columns)):
+        raise SchemaError("the schema has no columns; name at least one")
+    return found
+
+
+def _type(name: str, given: object) -> str:
+    try:
+        found = _columns(f"c {given}")
+    except SchemaError:
+        found = []
+    if len(found) != 1:
+        raise SchemaError(f"the column {name!r} has the unknown type {shown(given)}. {_SPARK_TYPES}")
+    return found[0][1]
 
 
 def _checked(kind: exp.Expr, column: str) -> str:
     for part in kind.find_all(exp.DataType):
-        if part.this not in _KNOWN:
-            raise SchemaError(f"the column {column!r} has the unknown type {part.sql('spark')!r}. {_SPARK_TYPES}")
+        if part.this not in _KNOWN or len(part.expressions) != _ARITY.get(part.this, len(part.expressions)):
+            raise SchemaError(f"the column {column!r} has the unknown type {part.sql()!r}. {_SPARK_TYPES}")
     return kind.sql("spark")
 
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, get_args
 from headrace.core.errors import PlanError
 from headrace.core.quantities import parse_span
 from headrace.dsl.rows import step_name
-from headrace.dsl.where import caller, declared
 from headrace.plan.aggregate import BOUNDS, Aggregate
 from headrace.plan.aggregates import Custom, agg
 from headrace.plan.expressions import Given
 from headrace.plan.node import Emit, Node
 from headrace.plan.stages import settled
+from headrace.plan.where import caller, declared
 from headrace.plan.windows import Span, Window
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ class Grouped:
         """
         if not isinstance(window, get_args(Window)):
             raise PlanError(f"window() takes hr.tumbling(…), hr.hopping(…) or hr.session(…), not {window!r}")
+        if emit not in get_args(Emit):
+            raise PlanError(f"emit must be 'updates' or 'final', not {emit!r}")
         if taken := [name for name in BOUNDS if name in self._keys]:
             raise PlanError(f"the result of a window has a column {taken[0]!r} of its own; rename the key")
         if not self._node.timed:  # here, and not only at agg(): the error should name this line

@@ -6,12 +6,12 @@ from headrace.core.errors import PlanError
 from headrace.core.quantities import parse_span
 from headrace.core.schema import Schema
 from headrace.dsl.stream import Stream
-from headrace.dsl.where import caller, declared
 from headrace.log.names import check_topic_name
 from headrace.plan.node import Node
 from headrace.plan.source import RAW, TEXT, Clock, Source, Start
 from headrace.plan.source import event_time as checked_time
 from headrace.plan.stages import Output, Stage, cut
+from headrace.plan.where import caller, declared
 from headrace.plan.windows import Span
 
 _LONGEST = 100  # characters of a program's name: topics are called after it
@@ -27,6 +27,7 @@ class Program:
             say otherwise.
     """
 
+    @declared
     def __init__(self, name: str, *, version: int | str = 1, idle: Span | None = None) -> None:
         check_topic_name(name)
         if len(name) > _LONGEST:
@@ -86,7 +87,7 @@ class Program:
         if event_time is not None and time in ("append", "processing"):
             raise PlanError(f"event_time={event_time!r} and time={time!r} exclude each other")
         columns = Schema.of(schema) if schema is not None else (TEXT if format == "text" else RAW)
-        keys = (key,) if isinstance(key, str) else tuple(key or ())
+        keys = tuple(key) if isinstance(key, tuple | list) else () if key is None else (key,)
         source = Source(
             check_topic_name(topic),
             columns,

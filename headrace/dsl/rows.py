@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from headrace.core.errors import PlanError
 from headrace.core.schema import RESERVED, quote
-from headrace.dsl.where import caller, declared
 from headrace.log.names import check_topic_name
 from headrace.plan.expressions import Expression, Given, expression
 from headrace.plan.node import Node, known_columns
 from headrace.plan.rows import Filter, Project
 from headrace.plan.stages import FileOutput, Latency, TopicOutput
+from headrace.plan.where import caller, declared
 
 if TYPE_CHECKING:
     from headrace.dsl.program import Program
@@ -30,6 +30,13 @@ class Rows:
 
     def _next(self, node: Node) -> Self:
         return type(self)(self._program, node)
+
+    def _same_program(self, *others: "Rows") -> None:
+        if other := next((other for other in others if other._program is not self._program), None):
+            raise PlanError(
+                f"these are streams of two programs, {self._program.name!r} and {other._program.name!r}; "
+                "declare both with one, or go from one to the other through a topic"
+            )
 
     @property
     def columns(self) -> list[str]:
@@ -135,10 +142,8 @@ class Rows:
             )
         if latency not in ("batch", "realtime"):
             raise PlanError(f"latency must be 'batch' or 'realtime', not {latency!r}")
-        if partitions is not None and (not isinstance(partitions, int) or partitions < 1):
-            raise PlanError(f"partitions must be a whole number above 0, not {partitions!r}")
         output = TopicOutput(check_topic_name(topic), partitions, format, latency)
-        self._program.add(self.node, output, name or output.name, caller())
+        self._program.add(self.node, output, check_topic_name(name or output.name), caller())
 
     @declared
     def sink(self, format: str, path: str | os.PathLike[str], *, name: str | None = None, **options: Any) -> None:
@@ -154,8 +159,10 @@ class Rows:
             raise PlanError(f"sink knows {' and '.join(_FILES)} files, not {format!r}")
         if self.node.updates:
             raise PlanError("files only grow: rows that change cannot go there. Use emit='final', or to(topic)")
+        if not isinstance(path, str | os.PathLike) or not str(path):
+            raise PlanError(f"sink needs the path of a folder, not {path!r}")
         output = FileOutput(format, os.fspath(path), options)
-        self._program.add(self.node, output, name or output.name, caller())
+        self._program.add(self.node, output, check_topic_name(name or output.name), caller())
 
 
 def step_name(given: str | None, kind: str, parts: Iterable[object]) -> str:

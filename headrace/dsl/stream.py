@@ -8,7 +8,6 @@ from headrace.core.quantities import parse_span
 from headrace.core.schema import Schema
 from headrace.dsl.grouped import Grouped
 from headrace.dsl.rows import Rows, step_name
-from headrace.dsl.where import caller, declared
 from headrace.log.names import check_topic_name
 from headrace.plan.dedupe import Dedupe
 from headrace.plan.expressions import Given, expression
@@ -17,6 +16,7 @@ from headrace.plan.node import Node, known_columns
 from headrace.plan.rows import Explode, Filter, KeyBy, MapPython, Merge
 from headrace.plan.source import Source, Through
 from headrace.plan.stages import settled
+from headrace.plan.where import caller, declared
 from headrace.plan.windows import Span
 
 
@@ -88,6 +88,9 @@ class Stream(Rows):
     @declared
     def merge(self, *others: "Stream") -> Self:
         """Take the rows of other streams too; all must have the same columns."""
+        if wrong := [other for other in others if not isinstance(other, Stream)]:
+            raise PlanError(f"merge() needs other streams, not {wrong[0]!r}")
+        self._same_program(*others)
         return self._next(Merge((self.node, *(other.node for other in others)), where=caller()))
 
     @declared
@@ -119,7 +122,7 @@ class Stream(Rows):
             >>> once = orders.dedupe("order_id", within="1 hour")  # doctest: +SKIP
         """
         found = known_columns(self.node.schema, columns, "dedupe")
-        step = step_name(name, "dedupe", (*found, within))
+        step = step_name(name, "dedupe", (*found, within, *(node.label for node in self.node.walk())))
         return self._next(Dedupe(self.node, found, parse_span(within), step, where=caller()))
 
     @declared
@@ -160,6 +163,7 @@ class Stream(Rows):
         """
         if not isinstance(other, Stream):
             raise PlanError(f"join() needs another stream, not {other!r}")
+        self._same_program(other)
         left, right = settled(self.node, caller()), settled(other.node, caller())
         names = (_called(left, "left"), _called(right, "right"))
         pairs = equalities(on, left, right, names)

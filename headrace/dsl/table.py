@@ -2,8 +2,8 @@
 
 from headrace.dsl.grouped import Grouped
 from headrace.dsl.rows import Rows
-from headrace.dsl.where import declared
 from headrace.plan.node import known_columns
+from headrace.plan.where import declared
 
 
 class Table(Rows):

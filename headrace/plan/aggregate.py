@@ -5,11 +5,10 @@ from datetime import timedelta
 from functools import cached_property
 
 from headrace.core.errors import PlanError
-from headrace.core.quantities import show_span
 from headrace.core.schema import Schema
 from headrace.plan.aggregates import Agg
 from headrace.plan.node import Emit, Node, known_columns
-from headrace.plan.windows import Hop, Session, Window
+from headrace.plan.windows import Hop, Session, Window, show_span
 
 BOUNDS = ("window_start", "window_end")
 

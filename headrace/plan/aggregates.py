@@ -99,8 +99,10 @@ def _custom(name: str, given: Custom, schema: Schema, timed: bool) -> Agg:
 
 def _rewrite(node: exp.Expr, schema: Schema, timed: bool, noun: str, where: str = "") -> exp.Expr:
     """Return a node in terms that streams have; ``where`` is the condition of a FILTER around it."""
-    if isinstance(node, exp.Filter):
-        inner = _rewrite(node.this, schema, timed, noun, node.expression.this.sql("spark"))
+    if isinstance(node, exp.Filter | exp.IgnoreNulls):
+        value = (node.find(exp.AggFunc) or node).this
+        told = node.expression.this.sql("spark") if isinstance(node, exp.Filter) else _present(value)
+        inner = _rewrite(node.this, schema, timed, noun, _both(where, told))
         return node if inner is node.this else inner
     if isinstance(node, exp.ArgMax | exp.ArgMin) and node.args.get("count"):
         name = "max_by" if isinstance(node, exp.ArgMax) else "min_by"
@@ -108,8 +110,6 @@ def _rewrite(node: exp.Expr, schema: Schema, timed: bool, noun: str, where: str 
         return _verbatim(f"{name}({', '.join(parts)}){_filter(where)}")
     if isinstance(node, exp.AggFunc) and (distinct := node.find(exp.Distinct)) and distinct.parent is node:
         return _distinct(node, distinct, noun, where)
-    if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, _BY_TIME):
-        return _rewrite(node.this, schema, timed, noun, _both(where, f"{node.this.this.sql('spark')} is not null"))
     if isinstance(node, exp.Anonymous) and node.name.lower() in _OWN:
         return _own(node, timed, noun, where)
     if isinstance(node, _BY_TIME):
@@ -120,7 +120,7 @@ def _rewrite(node: exp.Expr, schema: Schema, timed: bool, noun: str, where: str 
 def _distinct(node: exp.Expr, distinct: exp.Distinct, noun: str, where: str) -> exp.Expr:
     columns = [column.sql("spark") for column in distinct.expressions]
     gathered = columns[0] if len(columns) == 1 else f"struct({', '.join(columns)})"
-    present = _both(where, *(f"{column} is not null" for column in columns))
+    present = _both(where, *map(_present, distinct.expressions))
     if isinstance(node, exp.Count):
         return _verbatim(f"cast(size(collect_set({gathered}){_filter(present)}) as bigint)")
     raise ExpressionError(
@@ -140,7 +140,7 @@ def _own(node: exp.Anonymous, timed: bool, noun: str, where: str) -> exp.Expr:
         raise ExpressionError(f"{noun}{node.sql('spark')!r}: write moving_avg(value, n)")
     _need_time(node, timed, noun)
     value, n = arguments
-    present = _filter(_both(where, f"{value} is not null"))
+    present = _filter(_both(where, _present(node.expressions[0])))
     last = f"max_by(double({value}), struct({TIME}, {value}), {n}){present}"
     return _verbatim(f"aggregate({last}, double(0), (a, v) -> a + v, a -> a / size({last}))")
 
@@ -152,6 +152,10 @@ def _verbatim(sql: str) -> exp.Expr:
 
 def _both(*conditions: str) -> str:
     return " and ".join(f"({condition})" for condition in conditions if condition)
+
+
+def _present(value: exp.Expr) -> str:
+    return f"{value.sql('spark')} is not null"
 
 
 def _filter(where: str) -> str:
@@ -171,7 +175,7 @@ def _by_time(node: exp.Expr, schema: Schema, timed: bool, noun: str, where: str)
     if isinstance(node, exp.ArrayAgg):
         if not timed or not orderable:
             return node
-        present = _filter(_both(where, f"{value} is not null"))  # as Spark's own has it
+        present = _filter(_both(where, _present(node.this)))  # as Spark's own has it
         return _verbatim(f"transform(array_sort(collect_list(struct({TIME} as t, {value} as v)){present}), r -> r.v)")
     _need_time(node, timed, noun)
     order = f"struct({TIME}, {value})" if orderable else TIME

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from headrace.core.errors import PlanError
-from headrace.core.quantities import show_span
 from headrace.plan.node import Node, known_columns
+from headrace.plan.windows import show_span
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from headrace.core.quantities import show_span
 from headrace.plan.aggregate import Aggregate
 from headrace.plan.dedupe import Dedupe
 from headrace.plan.describe import guarantee
 from headrace.plan.join import Join
 from headrace.plan.node import Node
 from headrace.plan.stages import Stage, TopicOutput
+from headrace.plan.windows import show_span
 
 
 def explain(program: str, version: str, stages: Sequence[Stage], settings: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
 
 from headrace.core.errors import ExpressionError
-from headrace.core.schema import UNKNOWN, Schema, quote
+from headrace.core.schema import UNKNOWN, Schema, quote, shown
 
 Given = Any  # Spark SQL text, or a PySpark Column: plan/ cannot name its type
 _TABLE = "t"
@@ -43,7 +43,7 @@ def expression(given: Given, schema: Schema, noun: str, sides: Mapping[str, Sche
     tree = parse(given, noun)
     if aggregate := tree.find(exp.AggFunc):
         raise ExpressionError(
-            f"{noun} {given!r} aggregates with {aggregate.sql('spark')}, but sees one row at a time; "
+            f"{noun} {shown(given)} aggregates with {aggregate.sql('spark')}, but sees one row at a time; "
             "aggregate with group_by(…).agg(…)"
         )
     check_columns(tree, schema, noun, given, sides)
@@ -62,12 +62,16 @@ def parse(given: Given, noun: str) -> exp.Expr:
     try:
         tree = sqlglot.parse_one(given, dialect="spark", into=exp.Condition)
     except SqlglotError as error:
-        raise ExpressionError(f"{noun} {given!r} is not a Spark SQL expression{_place(error)}") from None
+        raise ExpressionError(f"{noun} {shown(given)} is not a Spark SQL expression{_place(error)}") from None
+    except RecursionError:
+        raise ExpressionError(f"{noun} {shown(given)} is nested too deeply; compute parts with with_columns") from None
     if tree.find(exp.Query) or isinstance(tree, exp.Command):
-        raise ExpressionError(f"{noun} {given!r} holds a query; only expressions over the columns are possible")
+        raise ExpressionError(f"{noun} {shown(given)} holds a query; only expressions over the columns are possible")
+    if tree.is_star or tree.find(exp.Placeholder, exp.Parameter):
+        raise ExpressionError(f"{noun} {shown(given)} holds a placeholder; write columns and values themselves")
     if tree.find(exp.Window):
         raise ExpressionError(
-            f"{noun} {given!r} uses OVER, which streams do not have; use group_by(…).window(…).agg(…)"
+            f"{noun} {shown(given)} uses OVER, which streams do not have; use group_by(…).window(…).agg(…)"
         )
     return tree
 
@@ -109,11 +113,14 @@ def type_of(tree: exp.Expr, schema: Schema) -> str:
 
 def _known(name: str, schema: Schema, noun: str, given: str) -> None:
     if schema.find(name) is None:
-        near = difflib.get_close_matches(name, list(schema), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise ExpressionError(
-            f"{noun} {given!r} names {name!r}, which is no column{hint} The columns are {columns(schema)}."
-        )
+        raise ExpressionError(f"{noun} {shown(given)} names {unknown(name, schema)}")
+
+
+def unknown(name: object, schema: Schema) -> str:
+    """Return that a name is no column, with the one that is meant perhaps."""
+    near = difflib.get_close_matches(str(name), list(schema), n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    return f"{shown(name)}, which is no column{hint} The columns are {columns(schema)}."
 
 
 def columns(schema: Schema) -> str:

@@ -9,10 +9,10 @@ from typing import Literal, get_args
 from sqlglot import exp
 
 from headrace.core.errors import PlanError
-from headrace.core.quantities import show_span
 from headrace.core.schema import Schema
 from headrace.plan.expressions import check_columns, parse
 from headrace.plan.node import Node
+from headrace.plan.windows import show_span
 
 How = Literal["inner", "left", "right", "full", "semi"]
 
@@ -105,7 +105,7 @@ class Join(Node):
 
 def equalities(given: str | Sequence[str], left: Node, right: Node, names: tuple[str, str]) -> tuple[Equality, ...]:
     """Read ``on=``: names of columns of both sides, or equalities between the sides."""
-    parts = [given] if isinstance(given, str) else list(given)
+    parts = [given] if isinstance(given, str) else list(given if isinstance(given, list | tuple) else ())
     if not parts:
         raise PlanError("join needs on=: a column of both sides, or an equality like on='clicks.ad = ads.id'")
     return tuple(pair for part in parts for pair in _read(part, left, right, names))
@@ -146,7 +146,8 @@ def _pair(term: exp.EQ, part: str, left: Node, right: Node, names: tuple[str, st
 
 def _side(tree: exp.Expr, part: str, left: Node, right: Node, names: tuple[str, str]) -> tuple[int, str]:
     """Return to which side an expression belongs, and its text in terms of that side alone."""
-    both = Schema({**left.schema, **right.schema}.items())
+    others = ((name, kind) for name, kind in right.schema.items() if left.schema.find(name) is None)
+    both = Schema([*left.schema.items(), *others])
     check_columns(tree, both, "on=", part, dict(zip(names, (left.schema, right.schema), strict=True)))
     sides = set()
     for column in tree.find_all(exp.Column):

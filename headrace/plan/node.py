@@ -7,7 +7,7 @@ from typing import Literal
 
 from headrace.core.errors import PlanError
 from headrace.core.schema import Schema
-from headrace.plan.expressions import columns
+from headrace.plan.expressions import unknown
 
 Emit = Literal["updates", "final"]
 
@@ -73,11 +73,9 @@ class Node:
 
 def known_columns(schema: Schema, given: tuple[str, ...], noun: str) -> tuple[str, ...]:
     """Return the columns of these names as they were declared, or say which are not there."""
-    unknown = [name for name in given if not isinstance(name, str) or schema.find(name) is None]
-    if unknown:
-        raise PlanError(
-            f"{noun} names {', '.join(map(repr, unknown))}, which is no column. The columns are {columns(schema)}."
-        )
+    for name in given:
+        if not isinstance(name, str) or schema.find(name) is None:
+            raise PlanError(f"{noun} names {unknown(name, schema)}")
     found = tuple(str(schema.find(name)) for name in given)
     if len(set(found)) < len(found):
         raise PlanError(f"{noun} names a column twice: {', '.join(given)}")

@@ -36,6 +36,9 @@ class Project(Node):
     keys: tuple[str, ...] = ()
     verb: str = "select"
 
+    def __post_init__(self) -> None:
+        _ = self.schema
+
     @cached_property
     def schema(self) -> Schema:  # noqa: D102
         return Schema((name, expression.type) for name, expression in self.columns)
@@ -165,6 +168,13 @@ class Merge(Node):
                     f"merge needs the same columns on all sides; one has {columns(first.schema)}, "
                     f"another {columns(other.schema)}. Bring them in line with select(…)"
                 )
+            for name, kind in first.schema.items():
+                another = other.schema[str(other.schema.find(name))]
+                if UNKNOWN not in (kind, another) and kind != another:
+                    raise PlanError(
+                        f"merge needs the same types on all sides; {name!r} is {kind} on one and {another} on another. "
+                        f"Bring them in line: with_columns({name}='cast({name} as …)')"
+                    )
             if other.timed != first.timed:
                 raise PlanError("merge needs an event time on all sides or on none")
         if any(node.updates for node in self.inputs):

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Literal
 
 from headrace.core.errors import PlanError
-from headrace.core.quantities import show_span
 from headrace.core.schema import UNKNOWN, Schema
 from headrace.plan.expressions import Expression, expression
 from headrace.plan.node import Node, known_columns
+from headrace.plan.windows import show_span
 
 Clock = Literal["event", "append", "processing"]
 Start = Literal["earliest", "latest"]
@@ -53,6 +53,8 @@ class Source(Node):
             )
         if self.lateness < timedelta(0):
             raise PlanError("lateness must not be below 0")
+        if self.idle is not None and self.idle <= timedelta(0):
+            raise PlanError("idle must be above 0; leave it away for never")
 
     @cached_property
     def schema(self) -> Schema:  # noqa: D102
@@ -96,6 +98,7 @@ class Through(Node):
     step: str = ""
 
     def __post_init__(self) -> None:
+        check_partitions(self.partitions)
         if self.parent.updates:
             raise PlanError(
                 "rows that may change later cannot go through a topic as facts; use emit='final', "
@@ -105,6 +108,12 @@ class Through(Node):
     @property
     def label(self) -> str:  # noqa: D102
         return f"through topic {self.topic or self.step}"
+
+
+def check_partitions(given: object) -> None:
+    """Refuse what is no number of partitions."""
+    if given is not None and (not isinstance(given, int) or isinstance(given, bool) or given < 1):
+        raise PlanError(f"partitions must be a whole number above 0, not {given!r}")
 
 
 def event_time(given: object, schema: Schema) -> Expression:

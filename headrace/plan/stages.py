@@ -1,6 +1,7 @@
 """A program as a whole: its outputs, and the stages into which topics cut it."""
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,9 +14,10 @@ from headrace.plan.dedupe import Dedupe
 from headrace.plan.join import Join
 from headrace.plan.node import Node
 from headrace.plan.rows import MapPython
-from headrace.plan.source import Source, Through
+from headrace.plan.source import Source, Through, check_partitions
 
 Latency = Literal["batch", "realtime"]
+_DERIVED = re.compile(r"(aggregate|join|dedupe)-[0-9a-f]{8}")
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,9 @@ class TopicOutput:
     partitions: int | None = None
     format: str = "json"
     latency: Latency = "batch"
+
+    def __post_init__(self) -> None:
+        check_partitions(self.partitions)
 
     @property
     def name(self) -> str:
@@ -108,7 +113,7 @@ class Stage:
     @property
     def fingerprint(self) -> tuple[str, ...]:
         """Return what must stay the same while the state is kept."""
-        told = [f"reads {', '.join(topic_of(node, self.name) for node in self.inputs)}"]
+        told = [f"reads {', '.join(node.topic or node.step for node in self.inputs)}"]
         told += [
             f"{getattr(node, 'step', '')}: {node.label} → {node.schema.ddl}"
             if isinstance(node, Aggregate)
@@ -137,6 +142,11 @@ def topic_of(node: Source | Through, app: str) -> str:
     return f"{app}.{node.step}.repartition"
 
 
+def writes(stage: Stage) -> str | None:
+    """Return the topic that a stage writes, if it does."""
+    return stage.output.topic if isinstance(stage.output, TopicOutput) else None
+
+
 def read_again(topic: str, stages: Sequence[Stage], app: str) -> bool:
     """Whether a later stage goes on with what is written to a topic."""
     return any(isinstance(n, Through) and topic_of(n, app) == topic for stage in stages for n in stage.nodes)
@@ -148,7 +158,7 @@ def cut(app: str, outputs: Sequence[tuple[Node, Output, str, str]]) -> tuple[Sta
     for node, output, name, where in outputs:
         for stage in _stages(app, node, output, name, where):
             known = stages.get(stage.name)
-            if known is not None and known.node is not stage.node:
+            if known is not None and (known.node is not stage.node or known.output != stage.output):
                 raise PlanError(
                     f"two steps are called {stage.name!r}: one at {known.where or '?'}, one at {stage.where or '?'}; "
                     "give one of them another name="
@@ -194,6 +204,8 @@ def _check_steps(stages: Mapping[str, Stage]) -> None:
     for stage in stages.values():
         for node in stage.stateful:
             step = node.step if isinstance(node, Aggregate | Dedupe | Join) else ""
+            if _DERIVED.fullmatch(step):  # names of ours may coincide: the state is kept apart by the stages' names
+                continue
             if named.setdefault(step, node) is not node and named[step] != node:
                 raise PlanError(
                     f"two steps are called {step!r}: one at {named[step].where or '?'}, one at {node.where or '?'}; "

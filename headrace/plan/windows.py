@@ -4,9 +4,25 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from headrace.core.errors import PlanError
-from headrace.core.quantities import parse_span, show_span
+from headrace.core.quantities import parse_span
+from headrace.plan.where import declared
 
 Span = str | timedelta
+_UNITS = {"d": timedelta(days=1), "h": timedelta(hours=1), "min": timedelta(minutes=1), "s": timedelta(seconds=1)}
+
+
+def show_span(span: timedelta) -> str:
+    """Return a span in full: steps with different spans must not read the same.
+
+    Example:
+        >>> show_span(timedelta(hours=1, milliseconds=500))
+        '1 h 500 ms'
+    """
+    told, rest = [], abs(span)
+    for unit, length in [*_UNITS.items(), ("ms", timedelta(milliseconds=1))]:
+        amount, rest = divmod(rest, length)
+        told += [f"{amount} {unit}"] if amount else []
+    return ("-" if span < timedelta(0) else "") + (" ".join(told) or "0 s")
 
 
 @dataclass(frozen=True)
@@ -48,6 +64,7 @@ class Session:
 Window = Hop | Session
 
 
+@declared
 def tumbling(size: Span) -> Hop:
     """Windows side by side: each row lies in one.
 
@@ -59,6 +76,7 @@ def tumbling(size: Span) -> Hop:
     return Hop(span, span)
 
 
+@declared
 def hopping(size: Span, every: Span) -> Hop:
     """Windows of ``size`` that begin at each ``every``: a row lies in several.
 
@@ -69,6 +87,7 @@ def hopping(size: Span, every: Span) -> Hop:
     return Hop(parse_span(size), parse_span(every))
 
 
+@declared
 def session(gap: Span) -> Session:
     """Windows of activity: they end when ``gap`` passes without a row of the key.
 

@@ -1,6 +1,6 @@
 """What stages put aside: late events to the ledger, dead ones to the dead letters, each once."""
 
-import json
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,9 @@ from headrace.log.dead_letters import SUFFIX
 from headrace.log.producer import LARGEST
 from headrace.plan.source import Source
 from headrace.plan.stages import FileOutput
-from headrace.runtime.progress import Offsets, Progress, merged
+from headrace.runtime.home import write_json
+from headrace.runtime.lag import read_offsets
+from headrace.runtime.progress import Offsets, Progress
 from headrace.runtime.topics import late_topic
 from headrace.spark import asides, markers
 from headrace.spark.kafka import KafkaRange
@@ -21,6 +23,7 @@ from headrace.spark.lowering import Context
 from headrace.spark.sink import create_dead_letters, headers_of
 
 _COMMIT = 120.0  # seconds
+_PART = "all"
 _LARGE = {"message.max.bytes": 2 * LARGEST, "transaction.timeout.ms": 900_000}
 
 
@@ -59,16 +62,15 @@ class Asides:
             self._look(
                 Batch(progress.batch, progress.begin, progress.end, judged, bool(progress.dropped), bool(progress.dead))
             )
-        self._note.parent.mkdir(parents=True, exist_ok=True)
-        self._note.write_text(str(progress.batch))
+        write_json(self._note, progress.batch)
 
     def catch_up(self) -> None:
         """Look at the batches that ended before an earlier run could."""
-        if not self.needed or not self._note.exists():
+        if not self.needed:
             return
-        for batch in self._missed(int(self._note.read_text() or -1)):
+        for batch in self._missed(int(self._note.read_text()) if self._note.exists() else -1):
             self._look(batch)
-            self._note.write_text(str(batch.number))
+            write_json(self._note, batch.number)
 
     def _missed(self, last: int) -> Iterator[Batch]:
         before = _offsets(self._checkpoint, last)
@@ -91,15 +93,16 @@ class Asides:
     def _write(self, number: int, dead: list[DataFrame], late: list[DataFrame]) -> None:
         """Write in one transaction, with a marker, unless an earlier run has."""
         if self._producer is None:
-            self._written = markers.recover(self._client, self._markers, markers.ASIDES).get(0, -1)
-            self._producer = markers.writer({**self._client, **_LARGE}, self._markers, markers.ASIDES)
+            run = uuid.uuid4().hex
+            self._written = markers.recover(self._client, self._markers, markers.ASIDES, run).get(_PART, -1)
+            self._producer = markers.writer({**self._client, **_LARGE}, self._markers, markers.ASIDES, run)
         producer = self._producer
         if self._written >= number:
             return
         producer.begin_transaction()
         self.dead += self._send(producer, dead, None)
         self.late += self._send(producer, late, late_topic(self._ctx.app))
-        markers.note(producer, self._markers, markers.ASIDES, 0, number)
+        markers.note(producer, self._markers, markers.ASIDES, _PART, number)
         producer.commit_transaction(_COMMIT)
         self._written = number
 
@@ -123,10 +126,4 @@ class Asides:
 
 
 def _offsets(checkpoint: str, number: int) -> tuple[Offsets, int] | None:
-    """Return the offsets at which a batch ended, and its watermark, from Spark's own log."""
-    path = Path(checkpoint) / "offsets" / str(number)
-    if number < 0 or not path.exists():
-        return None
-    _, metadata, *sources = path.read_text().splitlines()
-    ends = [{"endOffset": json.loads(source)} for source in sources if source.startswith("{")]
-    return merged(ends, "endOffset"), json.loads(metadata)["batchWatermarkMs"]
+    return read_offsets(checkpoint, number) if Path(checkpoint, "offsets", str(number)).exists() else None

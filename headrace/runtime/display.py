@@ -64,7 +64,7 @@ def _cells(stage: dict[str, Any]) -> list[str]:
     seconds = stage["batch_seconds"]
     return [
         stage["name"],
-        stage["state"],
+        "catching up" if stage["catching_up"] else stage["state"],
         _number(stage["batch"]),
         f"{stage['rows_per_second']:,.0f}",
         "-" if seconds is None else f"{seconds:.2f} s",

@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 from headrace.core.errors import HeadraceError
 from headrace.log.client import admin_client, open_client
 from headrace.log.offsets import latest_offsets
-from headrace.plan.stages import TopicOutput, topic_of
+from headrace.plan.stages import topic_of
 from headrace.runtime.query import StageQuery
 from headrace.runtime.topics import heartbeat_topic
 
@@ -43,7 +43,7 @@ class Heartbeats:
             return False
 
     def _drained(self, query: StageQuery) -> bool:
-        if query.last is None or not query.active:
+        if query.last is None or not query.active or query.catching_up:
             return False
         read = query.last.end
         topics = {topic_of(node, self._program) for node in query.stage.inputs}
@@ -52,11 +52,7 @@ class Heartbeats:
         return bool(places) and all(read[topic][str(n)] >= offset for (topic, n), offset in latest.items())
 
     def _above(self, query: StageQuery) -> list[StageQuery]:
-        topics = {topic_of(node, self._program) for node in query.stage.inputs}
-        direct = [
-            q for q in self._queries if isinstance(q.stage.output, TopicOutput) and q.stage.output.topic in topics
-        ]
-        return [*direct, *(further for one in direct for further in self._above(one))]
+        return [*query.fed_by, *(further for one in query.fed_by for further in self._above(one))]
 
     def _time(self, query: StageQuery) -> int:
         """Return the time to tell: now, but not beyond what stages that feed this one may still send."""

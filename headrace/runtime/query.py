@@ -1,10 +1,10 @@
 """One stage as a running Spark query: started, stopped between two batches, started again after a failure."""
 
 import logging
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,6 +18,7 @@ from headrace.plan.stages import FileOutput, Stage, TopicOutput, read_again
 from headrace.runtime import progress
 from headrace.runtime.asides import Asides
 from headrace.runtime.home import Home
+from headrace.runtime.lag import behind
 from headrace.runtime.options import Options
 from headrace.runtime.topics import heartbeat_topic, marker_topic
 from headrace.spark.columns import column, visible
@@ -34,6 +35,8 @@ State = Literal["running", "waiting", "stopped", "failed"]
 logger = logging.getLogger("headrace")
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds between two attempts
 _TRIES = 10  # failures without a finished batch between them, until a stage is given up
+_FOREVER = timedelta(days=3650)  # that a stage waits for late events while it catches up
+_TICK = 0.02  # seconds between two looks whether a batch is over
 _REALTIME = "5 minutes"  # between two checkpoints of a stage that has no batches
 
 
@@ -57,18 +60,14 @@ class Stopped(Exception):
 
 
 class Gate:
-    """Lets batches through, until it is closed; then the next one waits, and is dropped before it has written."""
+    """Lets batches through, until it is closed; the next one is then dropped before it has written."""
 
     def __init__(self) -> None:
         self.closed = False
-        self.parked = threading.Event()
-        self.open = threading.Event()
 
     def pass_through(self) -> None:
-        """Return at once, or never with success."""
+        """Return if the gate is open."""
         if self.closed:
-            self.parked.set()
-            self.open.wait()
             raise Stopped
 
 
@@ -84,7 +83,10 @@ class StageQuery:
         self.restarts = 0
         self.last: progress.Progress | None = None
         self.seen_at = time.monotonic()  # when an event came last
+        self.catching_up = False
+        self.fed_by: list[StageQuery] = []
         self.rows = 0
+        self.busy_seconds = 0.0  # that all batches together took
         self._query: StreamingQuery | None = None
         self._gate = Gate()
         self._raised: BaseException | None = None
@@ -120,14 +122,33 @@ class StageQuery:
         most = None if self.realtime else world.options.per_batch
         log = KafkaLog(spark, world.client, world.partitions, beats, most)
         ctx = Context(spark, world.program, self.stage, log, beats[0] if beats else None, world.schemas, world.stages)
-        low = lowered(ctx)
         checkpoint = world.home.checkpoint(self.stage.name)
+        self.catching_up = self._is_behind(checkpoint)
+        ctx.waits = _FOREVER if self.catching_up else timedelta(0)
+        low = lowered(ctx)
         note = world.home.folder / "looked" / self.stage.name
         self.asides = Asides(ctx, self.markers, world.client, checkpoint, note)
         self.asides.catch_up()
         self.last = None
         self._query = self._write(low, checkpoint)
         self.state, self.error = "running", None
+
+    def _is_behind(self, checkpoint: str) -> bool:
+        """Whether so much is waiting that it takes several batches.
+
+        Partitions are then read at different speeds, and the newest event read says nothing about what is still to
+        come. So nothing is late, and no window closes, until the stage has caught up.
+        """
+        if not self.stage.stateful or not any(node.timed for node in self.stage.inputs):
+            return False
+        world = self._world
+        waiting = behind(world.program, self.stage.inputs, world.partitions, world.client, checkpoint)
+        return waiting > world.options.per_batch or any(query.behind for query in self.fed_by)
+
+    @property
+    def behind(self) -> bool:
+        """Whether there is more to read than the next batch takes."""
+        return self.catching_up or self.last is None or self.last.lag >= self._world.options.per_batch
 
     @property
     def beats(self) -> bool:
@@ -203,23 +224,48 @@ class StageQuery:
     def watch(self) -> None:
         """Take note of what Spark did since the last call; start the stage again if it failed a while ago."""
         if self.state == "waiting" and time.monotonic() >= self._again_at:
+            self.restarts += 1
             self._try_again()
         if self.state != "running" or self._query is None:
             return
         active = self._query.isActive
         self._follow()
-        if not active:
+        if active and self.catching_up and self._has_caught_up():
+            logger.info("%s has caught up; windows close from now on", self.name)
+            self.stop()
+            self._try_again()
+        elif not active and self.state == "running":
             self._failed(self._raised if isinstance(self._raised, HeadraceError) else self._query.exception())
+
+    def _has_caught_up(self) -> bool:
+        if self.last is None or self.last.lag >= self._world.options.per_batch:
+            return False
+        return not any(query.behind for query in self.fed_by)
 
     def _follow(self) -> None:
         assert self._query is not None
         for entry in progress.read(self._query, self.last.batch if self.last else -1):
             if self.last is None or _news(entry, self.last):
                 self.seen_at = time.monotonic()
-            self.last, self.failures = entry, 0
+            self.last = entry
             self.rows += entry.rows
-            if self.asides is not None:
-                self.asides.follow(entry)
+            self.busy_seconds += entry.seconds
+            if not self._look_aside(entry):
+                return
+            self.failures = 0
+
+    def _look_aside(self, entry: progress.Progress) -> bool:
+        """Write down what a batch left out; if that cannot be, start again, which looks at the batch once more."""
+        assert self.asides is not None and self._query is not None
+        try:
+            self.asides.follow(entry)
+        except Exception as error:
+            if self.state != "stopped":
+                self._gate.closed = True
+                self._query.stop()
+                self._failed(error)
+            return False
+        return True
 
     def _failed(self, error: BaseException | None) -> None:
         self.failures += 1
@@ -232,7 +278,6 @@ class StageQuery:
         logger.warning("%s; trying again in %.0f s", self.error, pause)
 
     def _try_again(self) -> None:
-        self.restarts += 1
         try:
             self.start()
         except Exception as error:
@@ -240,13 +285,13 @@ class StageQuery:
 
     def settle(self) -> bool:
         """Wait until all there is has been processed; False if the stage failed meanwhile."""
-        if not self.active or self._query is None:
+        if not self.active or self._query is None or self.catching_up:
             return False
         try:
             self._query.processAllAvailable()
         except Exception:
             return False
-        return self.active
+        return self.active and not self.catching_up
 
     def stop(self, patience: float = 600.0) -> None:
         """Stop after the batch under way; one that has not begun to write is left for the next start."""
@@ -256,10 +301,8 @@ class StageQuery:
         self._gate.closed = True
         deadline = time.monotonic() + (0 if self.realtime else patience)
         while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
-            if self._gate.parked.wait(0.02):
-                break
+            time.sleep(_TICK)
         query.stop()
-        self._gate.open.set()
         self._follow()
 
 

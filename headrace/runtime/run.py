@@ -12,7 +12,7 @@ from headrace.core.errors import HeadraceError, QueryError, QueryFailedError
 from headrace.core.settings import Settings
 from headrace.dsl.program import Program
 from headrace.log.connection import connect
-from headrace.plan.stages import TopicOutput, topic_of
+from headrace.plan.stages import TopicOutput, topic_of, writes
 from headrace.runtime import control
 from headrace.runtime.heartbeat import Heartbeats
 from headrace.runtime.home import Home, write_json
@@ -68,8 +68,11 @@ class Run:
                 self._program.name, self._program.version, stages, self._options, client, partitions, home, spark
             )
             self.queries = [StageQuery(stage, world) for stage in stages]
-            stack.callback(self._stop_queries)
             for query in self.queries:
+                topics = {topic_of(node, self._program.name) for node in query.stage.inputs}
+                query.fed_by = [other for other in self.queries if writes(other.stage) in topics]
+            stack.callback(self._stop_queries)
+            for query in self.queries:  # in their order: those that write a topic before those that read it
                 query.start()
             self._beats = Heartbeats(self._program.name, client, self.queries)
             self._folder = home.folder
@@ -221,6 +224,7 @@ def _status(program: str, query: StageQuery) -> dict[str, Any]:
         "batch_seconds": last.seconds if last else None,
         "lag": last.lag if last else None,
         "watermark": mark,
+        "catching_up": query.catching_up,
         "state_rows": last.state if last else 0,
         "late": query.asides.late if query.asides else 0,
     }

@@ -58,6 +58,10 @@ def interval(given: timedelta) -> Column:
 
 
 def arrow_udf(function: Callable[[pa.Array], pa.Array], returns: str) -> Callable[..., Column]:
-    """Return a function of Spark columns that hands whole Arrow arrays to a Python function."""
-    udf: Callable[..., Column] = getattr(F, "arrow_udf")(function, returnType=returns)  # noqa: B009 - not in its stubs
-    return udf
+    """Return a function of Spark columns that hands whole Arrow arrays to a Python function.
+
+    Spark would call it again for a filter on its result, had it not been told that the result may differ then.
+    """
+    udf = getattr(F, "arrow_udf")(function, returnType=returns)  # noqa: B009 - not in its stubs
+    once: Callable[..., Column] = udf.asNondeterministic()
+    return once

@@ -1,8 +1,10 @@
 """Markers: which partitions of a batch are written, noted in the same transaction as the rows themselves.
 
-They lie in a topic of the stage's own. Partition 0 has, for the rows, ``batch/<partition>`` with the number of the last
+They lie in a topic of the stage's own. Partition 0 has, for the rows, ``batch/<part>`` with the number of the last
 batch written, and ``writer/<id>`` for each transactional id that may write: it is noted before it is used, so that
-whoever takes over knows whom to shut out. Partition 1 has the same for what was put aside.
+whoever takes over knows whom to shut out. Partition 1 has the same for what was put aside. Partition 2 has the run that
+may write to each of the two: a run notes itself before it looks for writers, and a writer looks for its run after it
+has noted itself, so that no writer of an earlier run is missed, however late it wakes up.
 """
 
 import uuid
@@ -12,47 +14,55 @@ from typing import Any, Literal
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from headrace.core.errors import TransactionError
 from headrace.log.client import open_client, translate
 
-PARTITIONS = 2
-ROWS, ASIDES = 0, 1
+PARTITIONS = 3
+ROWS, ASIDES, _RUNS = 0, 1, 2
 _AT_ONCE = 8
 _PATIENCE = 60.0  # seconds until an earlier transaction must be over
 _BATCH, _WRITER = "batch/", "writer/"
 
 
-def note(producer: Producer, topic: str, place: int, partition: int, batch: int) -> None:
-    """Add to a transaction that a partition of a batch is in it."""
-    producer.produce(topic, str(batch).encode(), key=f"{_BATCH}{partition}".encode(), partition=place)
+def note(producer: Producer, topic: str, place: int, part: str, batch: int) -> None:
+    """Add to a transaction that a part of a batch is in it."""
+    producer.produce(topic, str(batch).encode(), key=f"{_BATCH}{part}".encode(), partition=place)
 
 
-def writer(client: Mapping[str, Any], topic: str, place: int) -> Producer:
-    """Return a producer for transactions, under a name of its own that is noted first."""
+def writer(client: Mapping[str, Any], topic: str, place: int, run: str) -> Producer:
+    """Return a producer for transactions, under a name of its own that is noted first.
+
+    Raises:
+        TransactionError: Another run has taken over.
+    """
     name = f"{topic}.{uuid.uuid4().hex}"
-    _tell(client, topic, place, {name: b"1"})
+    _tell(client, topic, place, {f"{_WRITER}{name}": b"1"})
+    runs = dict(_read(client, topic, _RUNS, "read_uncommitted"))
+    if runs.get(str(place)) != run.encode():
+        raise TransactionError("another process has taken over the stage; this one may not write any more")
     return _begin(client, name)
 
 
-def recover(client: Mapping[str, Any], topic: str, place: int) -> dict[int, int]:
-    """Shut out all earlier writers, and return the last batch that each partition has.
+def recover(client: Mapping[str, Any], topic: str, place: int, run: str) -> dict[str, int]:
+    """Take over: shut out the writers of all earlier runs, and return the last batch that each part has.
 
     Their open transactions are committed or gone afterwards, and they cannot write any more.
     """
-    notes = list(_read(client, topic, place, "read_uncommitted"))
-    names = {key.removeprefix(_WRITER): value for key, value in notes if key.startswith(_WRITER)}
-    old = [name for name, value in names.items() if value]
+    _tell(client, topic, _RUNS, {str(place): run.encode()})
+    notes = dict(_read(client, topic, place, "read_uncommitted"))
+    old = [key for key, value in notes.items() if key.startswith(_WRITER) and value]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(lambda name: _begin(client, name), old))
+        list(pool.map(lambda key: _begin(client, key.removeprefix(_WRITER)), old))
     if old:
         _tell(client, topic, place, dict.fromkeys(old))
     committed = _read(client, topic, place, "read_committed")
-    return {int(key.removeprefix(_BATCH)): int(value) for key, value in committed if key.startswith(_BATCH) and value}
+    return {key.removeprefix(_BATCH): int(value) for key, value in committed if key.startswith(_BATCH) and value}
 
 
-def _tell(client: Mapping[str, Any], topic: str, place: int, names: Mapping[str, bytes | None]) -> None:
+def _tell(client: Mapping[str, Any], topic: str, place: int, notes: Mapping[str, bytes | None]) -> None:
     producer = open_client(Producer, {**client, "enable.idempotence": True})
-    for name, value in names.items():
-        producer.produce(topic, value, key=f"{_WRITER}{name}".encode(), partition=place)
+    for key, value in notes.items():
+        producer.produce(topic, value, key=key.encode(), partition=place)
     if producer.flush(_PATIENCE):
         raise translate(KafkaError(KafkaError._TIMED_OUT), "noting a writer", str(client.get("bootstrap.servers", "")))
 

@@ -35,8 +35,7 @@ def _(node: MapPython, ctx: Context) -> DataFrame:
         frame = frame.withColumn(ORIGIN, _row_as_origin(node, frame, ctx))
     if DEAD not in frame.columns:  # a step with memory has left them behind
         frame = frame.withColumn(DEAD, F.lit(None).cast(DEAD_TYPE))
-    done = _by_batch(node, frame) if node.batches else _by_row(node, frame)
-    return done if ctx.tells(node) else done.filter(~F.col(DEAD)["reason"].startswith(_called(node)))
+    return (_by_batch if node.batches else _by_row)(node, frame, ctx.tells(node))
 
 
 def _called(node: MapPython) -> str:
@@ -55,7 +54,7 @@ def _row_as_origin(node: MapPython, frame: DataFrame, ctx: Context) -> Column:
     return F.struct(*(part.alias(name) for part, name in zip(nowhere, _ORIGIN, strict=True)))
 
 
-def _by_row(node: MapPython, frame: DataFrame) -> DataFrame:
+def _by_row(node: MapPython, frame: DataFrame, tells: bool) -> DataFrame:
     """Compute the new row beside the hidden columns, which stay in the JVM: so the row keeps its time."""
     returns = f"struct<row: struct<{node.result.ddl}>, error: string>"
     kind = arrow_schema(f"done {returns}").field("done").type
@@ -65,7 +64,7 @@ def _by_row(node: MapPython, frame: DataFrame) -> DataFrame:
     failed = F.when(
         F.col(f"{_DONE}.error").isNotNull(), F.struct(F.col(f"{_DONE}.error").alias("reason"), f"{ORIGIN}.*")
     )
-    marked = done.withColumn(DEAD, F.coalesce(F.col(DEAD), failed))
+    marked = done.withColumn(DEAD, F.coalesce(F.col(DEAD), failed)) if tells else done
     kept = marked.filter(F.col(DEAD).isNotNull() | F.col(f"{_DONE}.row").isNotNull())
     return kept.select(f"{_DONE}.row.*", *hidden(kept))
 
@@ -103,15 +102,15 @@ def _told(called: str, error: Exception) -> str:
     return f"{called} raised {type(error).__name__}: {error}"[:1000]
 
 
-def _by_batch(node: MapPython, frame: DataFrame) -> DataFrame:
+def _by_batch(node: MapPython, frame: DataFrame, tells: bool) -> DataFrame:
     frame = frame.drop(TIME) if TIME in frame.columns else frame
     result = f"{node.result.ddl}, {DEAD} {DEAD_TYPE}"
     schema = arrow_schema(result)
-    return frame.mapInArrow(_batches(node.function, _called(node), schema), result)
+    return frame.mapInArrow(_batches(node.function, _called(node), schema, tells), result)
 
 
 def _batches(
-    function: Callable[[Any], Any], called: str, schema: pa.Schema
+    function: Callable[[Any], Any], called: str, schema: pa.Schema, tells: bool
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     plain = pa.schema([field for field in schema if field.name != DEAD])
 
@@ -142,9 +141,9 @@ def _batches(
             try:
                 parts = apply(rows.slice(number, 1))
             except Exception as error:  # the user's function may raise anything
-                origin = living.column(ORIGIN)[number].as_py()
-                letter = {"reason": _told(called, error), **origin}
-                yield _dead_rows(pa.array([letter], type=schema.field(DEAD).type), schema)
+                letter = {"reason": _told(called, error), **living.column(ORIGIN)[number].as_py()}
+                if tells:
+                    yield _dead_rows(pa.array([letter], type=schema.field(DEAD).type), schema)
                 continue
             yield from (_alive(part, schema) for part in parts)
 

@@ -1,5 +1,6 @@
 """The Spark session of this process: one for all programs, tuned for streams."""
 
+import logging
 import os
 import sys
 import tempfile
@@ -70,6 +71,7 @@ def session(
     settings = {**_STATIC, **TUNING, "spark.sql.warehouse.dir": tempfile.gettempdir(), "spark.jars": ",".join(jars)}
     for name, value in {**settings, **(options or {})}.items():
         builder = builder.config(name, value)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what fails in a batch is told by the runtime, in words
     with _quiet(log):
         try:
             return builder.getOrCreate()

@@ -1,11 +1,12 @@
 """The exactly-once sink: each partition of a batch in one Kafka transaction, with a marker that it is written.
 
-After a crash Spark repeats its last batch. The partitions whose marker is there are then skipped; the others are
-written anew, what was written of them being aborted. So every row is there once for those who read committed data.
+After a crash Spark repeats its last batch. The parts whose marker is there are then skipped; the others are written
+anew, what was written of them being aborted. So every row is there once for those who read committed data.
 """
 
 import os
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -56,7 +57,8 @@ class Target:
     schemas: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     run: str = ""
     batch: int = 0
-    done: frozenset[int] = frozenset()
+    parts: tuple[str, ...] = ()  # the names of the batch's partitions
+    done: frozenset[str] = frozenset()
 
 
 class ExactlyOnce:
@@ -68,13 +70,35 @@ class ExactlyOnce:
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Write a batch, or what an earlier run has not written of it."""
-        done = frozenset[int]()
+        done = frozenset[str]()
         if self._fresh:
-            written = markers.recover(self._target.client, self._target.markers, markers.ROWS)
-            done = frozenset(partition for partition, last in written.items() if last >= number)
+            written = markers.recover(self._target.client, self._target.markers, markers.ROWS, self._target.run)
+            done = frozenset(part for part, last in written.items() if last >= number)
             self._fresh = False
-        target = replace(self._target, batch=number, done=done)
+        target = replace(self._target, batch=number, parts=tuple(_parts(batch)), done=done)
         batch.mapInArrow(_writer(target), _REPORT_DDL).collect()
+
+
+def _parts(batch: DataFrame) -> Iterator[str]:
+    """Yield a name for each partition, the same when the batch is repeated.
+
+    Those that come straight from a topic are named after the topic's partition: Spark knows them by numbers, but
+    numbers them anew, in another order, when it repeats a batch. Two branches may read the same.
+    """
+    seen = Counter[str]()
+    for number, partition in enumerate(batch._jdf.queryExecution().toRdd().partitions()):
+        name = _origin(partition) or str(number)
+        seen[name] += 1
+        yield name if seen[name] == 1 else f"{name}/{seen[name]}"
+
+
+def _origin(partition: Any) -> str | None:
+    kind = partition.getClass().getSimpleName()
+    if kind == "UnionPartition":
+        return _origin(partition.parentPartition())
+    if kind == "DataSourceRDDPartition":
+        return str(partition.inputPartition().get().offsetRange().topicPartition().toString())
+    return None
 
 
 def _writer(target: Target) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -84,16 +108,16 @@ def _writer(target: Target) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.
         partition = task.partitionId()
         if task.attemptNumber():  # an earlier attempt may still be at it: only a new start shuts it out
             raise TransactionError("Spark repeated a task; the stage starts again, so that no row is written twice")
-        if partition in target.done:
+        if target.parts[partition] in target.done:
             for _ in batches:  # the state behind these rows is kept when they have been asked for
                 pass
             return
-        yield from _write(target, partition, batches)
+        yield from _write(target, target.parts[partition], batches)
 
     return write
 
 
-def _write(target: Target, partition: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _write(target: Target, part: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     rows = (batch for batch in batches if batch.num_rows)
     first = next(rows, None)
     if first is None:
@@ -105,7 +129,7 @@ def _write(target: Target, partition: int, batches: Iterable[pa.RecordBatch]) ->
         for batch in rows:
             more = _send(producer, target, batch)
             written, dead = written + more[0], dead + more[1]
-        markers.note(producer, target.markers, markers.ROWS, partition, target.batch)
+        markers.note(producer, target.markers, markers.ROWS, part, target.batch)
         producer.commit_transaction(_COMMIT)
     except BaseException as error:
         _give_up(target, producer)
@@ -119,7 +143,7 @@ def _producer(target: Target) -> Producer:
     """Return this worker's producer for the query: to open one takes half a second, so it is kept."""
     run, process, producer = _PRODUCERS.get(target.markers, ("", 0, None))
     if producer is None or process != os.getpid() or run != target.run:
-        producer = markers.writer({**_SETTINGS, **target.client}, target.markers, markers.ROWS)
+        producer = markers.writer({**_SETTINGS, **target.client}, target.markers, markers.ROWS, target.run)
         _PRODUCERS[target.markers] = (target.run, os.getpid(), producer)
     return producer
 

@@ -130,8 +130,8 @@ def _parts(origin: Column) -> list[Column]:
 def delay_of(node: Source | Through, stage: Stage) -> timedelta:
     """Return how far the watermark of an input stays behind its newest event.
 
-    Joins and dedupe drop rows *at* the watermark too, so there it stays a tick further behind. What was joined before it
-    came through a topic is behind by as much as the join waited for partners.
+    Joins and dedupe drop rows *at* the watermark too, so there it stays a tick further behind. What was joined before
+    it came through a topic is behind by as much as the join waited for partners.
     """
     earlier = list(node.walk())
     delay = max((source.lateness for source in earlier if isinstance(source, Source)), default=_TICK) + stage.grace

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, Self
 import orjson
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.core.change import Delete
@@ -19,20 +20,23 @@ from headrace.core.codec import encode
 from headrace.core.errors import ConfigError, PlanError, QueryError, UnknownTopicError
 from headrace.core.quantities import milliseconds
 from headrace.dsl.program import Program
+from headrace.log.dead_letters import REASON
 from headrace.plan.source import Source
 from headrace.plan.stages import Stage, TopicOutput, read_again, topic_of
 from headrace.spark import asides
-from headrace.spark.columns import column, visible
+from headrace.spark.columns import TIME, column, visible
 from headrace.spark.encoding import encoded
 from headrace.spark.failures import failure
 from headrace.spark.lower import lowered, settings_of
 from headrace.spark.lowering import Context
 from headrace.spark.session import session, stage_session
-from headrace.testing.topics import FileLog, OneFile, Sent, Topics
+from headrace.spark.sink import headers_of
+from headrace.testing.topics import FileLog, Sendings, Sent, Topics
 
 Given = Mapping[str, Any] | bytes | str | Delete | None
 Row = dict[str, Any]
 _HEARTBEAT = "__heartbeat"
+_NOT_RUNNING = "the TestDriver does not run; use it as 'with TestDriver(app) as t:'"
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
@@ -67,18 +71,20 @@ class TestDriver:
     __test__ = False  # pytest: not a test, in spite of its name
 
     def __init__(self, program: Program, now: str | datetime = "2024-01-01T00:00:00Z") -> None:
-        self._app, self._stages = program.name, program.stages
+        self._app, self._stages = program.name, _writers_first(program.stages, program.name)
         if files := next((stage for stage in self._stages if not isinstance(stage.output, TopicOutput)), None):
             raise PlanError(
                 f"the TestDriver has topics only, but the stage {files.name!r} writes files; test it with to()"
             )
-        self._now = _time(now)
+        self._now, self._advanced = _time(now), datetime.min.replace(tzinfo=UTC)
         self._folder = tempfile.TemporaryDirectory(prefix="headrace-test-")
         self._topics = Topics(Path(self._folder.name) / "topics")
+        self._begun = False
         self._running: list[_Running] = []
         self._schemas: dict[str, Any] = {}
         self._written: dict[str, list[tuple[bytes | None, Row | Delete]]] = defaultdict(list)
         self._read: dict[str, int] = defaultdict(int)
+        self._fresh: dict[str, list[Row]] = defaultdict(list)  # dead letters by stage: stages run side by side
         self._aside: dict[str, list[Row]] = {"late": [], "dead": []}
 
     def __enter__(self) -> Self:
@@ -88,6 +94,7 @@ class TestDriver:
         except BaseException:
             self.__exit__(None, None, None)
             raise
+        self._begun = True
         return self
 
     def __exit__(
@@ -95,6 +102,7 @@ class TestDriver:
     ) -> None:
         for running in self._running:
             running.query.stop()
+        self._running = []
         self._folder.cleanup()
 
     def send(self, topic: str, rows: Given | Iterable[Given]) -> None:
@@ -107,16 +115,23 @@ class TestDriver:
         source = self._source(topic)
         given = [rows] if isinstance(rows, Mapping | bytes | str | Delete) or rows is None else list(rows)
         if given:
-            path = self._topics.put(topic, [_sent(row, source) for row in given], self._now)
-            self._settle((topic, path))
+            self._topics.put(topic, [_sent(row, source) for row in given], self._now)
+        for running in self._now_running():
+            self._settle(running)
 
     def advance_to(self, time: str | datetime) -> None:
         """Move the clock and, with it, the time of every stream, as if an event of that time had come."""
-        self._now = _time(time)
+        told = _time(time)
+        if told < self._advanced:
+            raise ConfigError(f"time does not go back: it is {self._advanced.isoformat()}, not {told.isoformat()}")
+        self._now = self._advanced = told
         value = str(milliseconds(self._now - _EPOCH)).encode()
-        for topic in {topic_of(node, self._app) for stage in self._stages for node in stage.inputs}:
-            self._topics.put(topic, [Sent(None, value)], self._now, _HEARTBEAT)
-        self._settle(None)
+        reached: set[str] = set()
+        for running in self._now_running():  # one by one: what a stage writes now comes before its readers' time moves
+            for topic in {topic_of(node, self._app) for node in running.stage.inputs} - reached:
+                self._topics.put(topic, [Sent(None, value)], self._now, _HEARTBEAT)
+                reached.add(topic)
+            self._settle(running)
 
     def read(self, topic: str) -> list[Row | Delete]:
         """Return the rows written to a topic since the last call: dicts, in order, times as aware datetimes."""
@@ -151,10 +166,11 @@ class TestDriver:
 
         def shaped(frame: DataFrame) -> DataFrame:
             row = F.struct(*map(column, visible(frame)))
-            return encoded(frame, stage.node, output, again, [row.alias("row")])
+            time = F.col(TIME) if TIME in frame.columns else F.lit(None).cast("timestamp")
+            return encoded(frame, stage.node, output, again, [row.alias("row"), time.alias("time")])
 
         def write(batch: DataFrame, _: int) -> None:
-            self._collect(output.topic, shaped(low.finish(batch)) if low.finish else batch, again)
+            self._collect(stage, shaped(low.finish(batch)) if low.finish else batch)
 
         if low.finish is None:
             self._schemas[output.topic] = low.rows.select(*map(column, visible(low.rows))).schema
@@ -167,28 +183,30 @@ class TestDriver:
         )
         return _Running(stage, ctx, query)
 
-    def _collect(self, topic: str, batch: DataFrame, again: bool) -> None:
-        passed_on = []
-        for row in batch.toArrow().to_pylist():
-            if row["dead"] is not None:
-                self._aside["dead"].append(row["dead"])
-                continue
+    def _collect(self, stage: Stage, batch: DataFrame) -> None:
+        topic = stage.output.name
+        rows = batch.toArrow().to_pylist(maps_as_pydicts="lossy")
+        self._fresh[stage.name] += [row["dead"] for row in rows if row["dead"] is not None]
+        alive = [row for row in rows if row["dead"] is None]
+        if stage.stateful:  # they come from as many tasks as there are cores: in the same order on every machine
+            alive.sort(key=_order)
+        for row in alive:
             gone = row["value"] is None
             self._written[topic].append((row["key"], Delete(_plain_key(row["key"])) if gone else row["row"]))
-            passed_on.append(Sent(row["key"], row["value"]))
-        if again and passed_on:
-            self._topics.put(topic, passed_on, self._now)
+        read = any(topic_of(node, self._app) == topic for other in self._stages for node in other.inputs)
+        if read and alive:
+            self._topics.put(topic, [Sent(row["key"], row["value"]) for row in alive], self._now)
 
-    def _settle(self, sent: tuple[str, Path] | None) -> None:
-        """Wait until all stages, in their order, have processed what there is; then look at what they put aside."""
-        for running in self._running:
-            try:
-                running.query.processAllAvailable()
-            except Exception as error:
-                raise failure(running.stage.name, error, running.stage.where) from None
-            self._look(running, sent)
+    def _settle(self, running: _Running) -> None:
+        """Wait until a stage has processed what there is; then look at what it put aside."""
+        try:
+            running.query.processAllAvailable()
+        except Exception as error:
+            raise failure(running.stage.name, error, running.stage.where) from None
+        self._note("dead", self._fresh.pop(running.stage.name, []))
+        self._look(running)
 
-    def _look(self, running: _Running, sent: tuple[str, Path] | None) -> None:
+    def _look(self, running: _Running) -> None:
         for progress in running.query.recentProgress:
             if progress.batchId <= running.seen or "addBatch" not in progress.durationMs:
                 continue  # without it nothing ran: Spark tells that it is idle, under the number of the next batch
@@ -196,17 +214,28 @@ class TestDriver:
             current = _watermark(progress.eventTime.get("watermark"))
             dropped = sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)
             dead = sum(metrics.asDict().get("dead", 0) for metrics in progress.observedMetrics.values())
-            if sent is not None and (dropped or dead):
-                log = OneFile(running.ctx.spark, *sent)
-                found = asides.dead(running.ctx, log) if dead else []
-                self._note("dead", found)
+            if dropped or dead:
+                log = Sendings(running.ctx.spark, self._files(progress))
+                self._note("dead", _rows(asides.dead(running.ctx, log) if dead else []))
                 judged = current if running.stage.dedupes_alone else running.watermark
-                self._note("late", asides.late(running.ctx, log, judged) if dropped else [])
+                self._note("late", _rows(asides.late(running.ctx, log, judged) if dropped else []))
             running.watermark = current
 
-    def _note(self, kind: str, frames: list[DataFrame]) -> None:
-        for frame in frames:
-            self._aside[kind] += frame.toArrow().to_pylist()
+    def _files(self, progress: StreamingQueryProgress) -> dict[str, list[Path]]:
+        """Return the files that a batch has read, by topic."""
+        found = {}
+        for source in progress.sources:
+            begin, end = map(_number, (source.startOffset, source.endOffset))
+            topic = source.description.rstrip("]").rsplit("/", 1)[-1]
+            found[topic] = self._topics.files(topic, begin, end)
+        return found
+
+    def _note(self, kind: str, letters: list[Row]) -> None:
+        schemas = {
+            node.topic: node.columns for stage in self._stages for node in stage.inputs if isinstance(node, Source)
+        }
+        told = [{**letter, "reason": dict(headers_of(letter, schemas))[REASON]} for letter in letters]
+        self._aside[kind] += sorted(told, key=lambda letter: (letter["topic"], letter["partition"], letter["offset"]))
 
     def _source(self, topic: str) -> Source:
         known = {node.topic: node for stage in self._stages for node in stage.inputs if isinstance(node, Source)}
@@ -218,9 +247,46 @@ class TestDriver:
         known = {stage.output.topic for stage in self._stages if isinstance(stage.output, TopicOutput)}
         if topic not in known:
             raise UnknownTopicError(f"the program writes no topic {topic!r}; it writes {', '.join(sorted(known))}")
-        if not self._running:
-            raise QueryError("the TestDriver does not run; use it as 'with TestDriver(app) as t:'")
+        if not self._begun:
+            raise QueryError(_NOT_RUNNING)
         return self._written[topic]
+
+    def _now_running(self) -> list[_Running]:
+        if not self._running:
+            raise QueryError(_NOT_RUNNING)
+        return self._running
+
+
+def _writers_first(stages: Sequence[Stage], app: str) -> tuple[Stage, ...]:
+    """Return the stages in an order in which those that write a topic come before those that read it."""
+    ordered: dict[str, Stage] = {}
+
+    def visit(stage: Stage, path: tuple[str, ...]) -> None:
+        topics = {topic_of(node, app) for node in stage.inputs}
+        for writer in stages:
+            if writer.output.name in topics and writer.name not in (*path, stage.name):
+                visit(writer, (*path, stage.name))
+        ordered.setdefault(stage.name, stage)
+
+    for stage in stages:
+        visit(stage, ())
+    return tuple(ordered.values())
+
+
+def _order(row: Row) -> tuple[Any, ...]:
+    """Return by what rows are sorted: their time, then their columns from left to right."""
+    values = (row["time"], *(row["row"] or {}).values())
+    plain = (repr(value) if isinstance(value, dict | list) else value for value in values)
+    return tuple((value is not None, value if value is not None else 0) for value in plain)
+
+
+def _number(offset: str | None) -> int:
+    """Return the number of the last file before an offset of Spark's file source."""
+    return int((orjson.loads(offset or "null") or {"logOffset": -1})["logOffset"])
+
+
+def _rows(frames: list[DataFrame]) -> list[Row]:
+    return [row for frame in frames for row in frame.toArrow().to_pylist()]
 
 
 def _sent(row: Given, source: Source) -> Sent:

@@ -1,6 +1,6 @@
 """Topics of a test: files that Spark reads as it would a broker."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -46,7 +46,11 @@ class Topics:
         path.mkdir(parents=True, exist_ok=True)
         return path
 
-    def put(self, topic: str, events: Iterable[Sent], at: datetime, origin: str | None = None) -> Path:
+    def files(self, topic: str, begin: int, end: int) -> list[Path]:
+        """Return the files of a topic after the number ``begin``, up to ``end``; Spark reads one at a time."""
+        return sorted(self.folder(topic).glob("*.parquet"))[begin + 1 : end + 1]
+
+    def put(self, topic: str, events: Iterable[Sent], at: datetime, origin: str | None = None) -> None:
         """Append events, all at once; ``origin`` is the topic they say they are of."""
         named = origin or topic
         first = self._offsets.get(named, 0)
@@ -58,9 +62,9 @@ class Topics:
         self._files += 1
         path = self.folder(topic) / f"{self._files:09}.parquet"
         hidden = path.with_name(f".{path.name}")  # Spark sees a file when it is whole
-        pq.write_table(pa.Table.from_pylist(rows, schema=_ARROW), hidden)
+        table = pa.Table.from_pylist(rows, schema=_ARROW)
+        pq.write_table(table, hidden, row_group_size=len(rows))  # one group is one task: rows keep their order
         hidden.rename(path)
-        return path
 
 
 class FileLog:
@@ -79,16 +83,18 @@ class FileLog:
         return F.col("__timestamp")
 
 
-class OneFile:
-    """A `Log` of one sending, to look at it again."""
+class Sendings:
+    """A `Log` of what one batch has read, to look at it again; ``paths`` are the files of each topic."""
 
-    def __init__(self, spark: SparkSession, topic: str, path: Path) -> None:
-        self._spark, self._topic, self._path = spark, topic, path
+    def __init__(self, spark: SparkSession, paths: Mapping[str, Sequence[Path]]) -> None:
+        self._spark, self._paths = spark, paths
 
     def read(self, topic: str, start: str) -> DataFrame:
-        """Return the events of that sending, and nothing for other topics."""
-        rows = self._spark.read.schema(_KAFKA).parquet(str(self._path))
-        return rows if topic == self._topic else rows.limit(0)
+        """Return the events of a topic that were in the batch, without heartbeats."""
+        reader = self._spark.read.schema(_KAFKA)
+        if not (paths := self._paths.get(topic)):
+            return self._spark.createDataFrame([], _KAFKA)
+        return reader.parquet(*map(str, paths)).filter(F.col("topic") == topic)
 
     def now(self) -> Column:
         """Return the test's clock: the time at which an event was put."""

@@ -1,16 +1,26 @@
 """Brokers of a test's own, to be killed."""
 
+import contextlib
+import json
 import os
 import signal
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
 from headrace.core.settings import Settings
 from headrace.log.broker import process
 from headrace.log.broker.cluster import Cluster
 from headrace.log.broker.node import Node
+
+PROGRAMS = Path(__file__).with_name("programs")
+_MARK = "TEST_PROGRAM"  # in the environment of everything that a program starts
 
 
 @pytest.fixture
@@ -39,3 +49,66 @@ def kill() -> Callable[[Node], None]:
 def rounds() -> Callable[[int, int], int]:
     """How often to repeat a fault: a sample in make test, all of it in make test-faults."""
     return lambda sample, everything: everything if os.environ.get("HEADRACE_FAULTS") == "all" else sample
+
+
+class Started:
+    """A program in a process of its own, with all processes that it started."""
+
+    def __init__(self, script: str, told: Mapping[str, Any], log: Path, env: Mapping[str, str]) -> None:
+        self.mark = uuid.uuid4().hex
+        self.log = log
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, str(PROGRAMS / script), json.dumps(told)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **env, _MARK: self.mark, "PYTHONPATH": str(PROGRAMS)},
+                start_new_session=True,  # a group of its own, to be killed as a whole
+            )
+
+    @property
+    def text(self) -> str:
+        """What it has printed."""
+        return self.log.read_text()
+
+    def wait(self, timeout: float = 120) -> int:
+        """Return its exit code, negative for a signal."""
+        return self.process.wait(timeout)
+
+    def processes(self) -> list[psutil.Process]:
+        """All that is left of it: Python, Java, and Spark's Python workers."""
+        return [one for one in psutil.process_iter() if _environment(one).get(_MARK) == self.mark]
+
+    def gone(self, timeout: float = 20) -> bool:
+        """Whether nothing is left of it after a while."""
+        _, alive = psutil.wait_procs(self.processes(), timeout)
+        return not alive
+
+    def kill(self) -> None:
+        """Kill all of it."""
+        for one in self.processes():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        self.process.wait(10)
+
+
+def _environment(process: psutil.Process) -> dict[str, str]:
+    try:
+        return process.environ()
+    except psutil.Error:
+        return {}
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Started]]:
+    """Start a script of ``programs/``; whatever is left of it dies with the test."""
+    started: list[Started] = []
+
+    def start(script: str, told: Mapping[str, Any], env: Mapping[str, str] | None = None) -> Started:
+        started.append(Started(script, told, tmp_path / f"{len(started)}.log", env or {}))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.kill()

@@ -1,0 +1,232 @@
+"""The engine: Headrace programs beside hand-written PySpark that does the same, in one session, in turns."""
+
+import json
+import statistics
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import headrace as hr
+from headrace.log import Producer, Topics
+from headrace.log.connection import connect
+from headrace.spark import markers
+from headrace.spark.session import session, stage_session
+from headrace.spark.sink import ExactlyOnce, Target
+
+EVENTS = 1_500_000
+BATCH = 500_000
+ROUNDS = 3
+KEYS = 10_000
+POISON = 20  # every twentieth event is no JSON
+SCHEMA = "id bigint, user string, amount double, at timestamp"
+Rates = dict[str, tuple[float, float, float]]  # ours, theirs, the median of the rounds' ratios
+
+
+@dataclass(frozen=True)
+class Job:
+    """The same work twice: declared, and written by hand up to the columns key and value."""
+
+    name: str
+    declare: Callable[[hr.App], None]
+    by_hand: Callable[[SparkSession], DataFrame]
+    mode: str = "append"
+
+
+def prepare() -> None:
+    """Fill the topics that are read."""
+    with Topics() as topics:
+        for name in ("bench", "bench-clicks", "bench-poison"):
+            topics.create(name, partitions=2)
+    with Producer(config={"queue.buffering.max.messages": 1_000_000}) as producer:
+        for number in range(EVENTS):
+            user = f"u{number * 7919 % KEYS}"
+            at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1_714_557_600 + number // 5000))
+            value = {"id": number, "user": user, "amount": number % 1000 / 10, "at": at}
+            producer.send("bench", value, key=user)
+            producer.send("bench-poison", b"{]" if number % POISON == 0 else value, key=user)
+            if number % 4 == 0:
+                producer.send("bench-clicks", value, key=user)
+
+
+def stream(app: hr.App, topic: str = "bench") -> "hr.dsl.stream.Stream":  # type: ignore[name-defined]
+    """Declare the events of a topic."""
+    return app.stream(topic, schema=SCHEMA, key="user", event_time="at", lateness="10 seconds")
+
+
+def read(spark: SparkSession, topic: str = "bench") -> DataFrame:
+    """Read the events of a topic by hand."""
+    return (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", connect()["bootstrap.servers"])
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", BATCH)
+        .load()
+    )
+
+
+def parsed(spark: SparkSession, topic: str = "bench") -> DataFrame:
+    """Return the events of a topic as columns, by hand."""
+    return read(spark, topic).select(F.from_json(F.col("value").cast("string"), SCHEMA).alias("v")).select("v.*")
+
+
+def as_rows(frame: DataFrame, key: str = "user") -> DataFrame:
+    """Return key and value as they go to the topic, by hand."""
+    value = F.to_json(F.struct(*frame.columns)).cast("binary").alias("value")
+    return frame.select(F.col(key).cast("binary").alias("key"), value)
+
+
+def _pass_declared(app: hr.App) -> None:
+    stream(app).to(f"{app.name}-out", partitions=2)
+
+
+def _filter_declared(app: hr.App) -> None:
+    stream(app).filter("amount > 50").select("id", "user", "amount").to(f"{app.name}-out", partitions=2)
+
+
+def _window_declared(app: hr.App) -> None:
+    windows = stream(app).group_by("user").window(hr.tumbling("1 minute"))
+    windows.agg(total="sum(amount)", n="count(*)").to(f"{app.name}-out", partitions=2)
+
+
+def _window_by_hand(spark: SparkSession) -> DataFrame:
+    events = parsed(spark).withWatermark("at", "10 seconds")
+    sums = events.groupBy("user", F.window("at", "1 minute")).agg(
+        F.sum("amount").alias("total"), F.count("*").alias("n")
+    )
+    return as_rows(sums.select("window.start", "window.end", "user", "total", "n"))
+
+
+def _join_declared(app: hr.App) -> None:
+    clicks = stream(app, "bench-clicks").select(other="id", user="user")
+    stream(app).join(clicks, on="user", within="1 second").to(f"{app.name}-out", partitions=2)
+
+
+def _join_by_hand(spark: SparkSession) -> DataFrame:
+    left = parsed(spark).withWatermark("at", "10 seconds")
+    right = parsed(spark, "bench-clicks").select(
+        F.col("id").alias("other"), F.col("user").alias("user2"), F.col("at").alias("at2")
+    )
+    near = F.expr("user = user2 and at2 between at - interval 1 second and at + interval 1 second")
+    return as_rows(left.join(right.withWatermark("at2", "10 seconds"), near).drop("user2", "at2"))
+
+
+JOBS = [
+    Job("pass-through", _pass_declared, lambda spark: as_rows(parsed(spark))),
+    Job(
+        "filter and project",
+        _filter_declared,
+        lambda spark: as_rows(parsed(spark).filter("amount > 50").select("id", "user", "amount")),
+    ),
+    Job("windowed sum and count", _window_declared, _window_by_hand, "update"),
+    Job("stream-stream join", _join_declared, _join_by_hand),
+]
+
+
+def throughput() -> Rates:
+    """Return, for each job, the events per second of both, and the median ratio."""
+    session()
+    rates: Rates = {}
+    for job in JOBS:
+        declared(job.declare, rounds=1)  # warms up what is compiled while it runs
+        by_hand(job.by_hand, job.mode)
+        pairs = [(declared(job.declare), by_hand(job.by_hand, job.mode)) for _ in range(ROUNDS)]
+        rates[job.name] = _summary(pairs)
+    return rates
+
+
+def _summary(pairs: list[tuple[float, float]]) -> tuple[float, float, float]:
+    ours, theirs = (statistics.median(side) for side in zip(*pairs, strict=True))
+    return ours, theirs, statistics.median(one / other for one, other in pairs)
+
+
+def declared(declare: Callable[[hr.App], None], rounds: int = 0) -> float:
+    """Return the events per second of a Headrace program over what the topics hold."""
+    app = hr.App(f"bench-{uuid.uuid4().hex[:8]}", max_batch=BATCH)
+    declare(app)
+    run = app.start()
+    try:
+        run.drain()
+        query = run.queries[0]
+        return query.rows / query.busy_seconds
+    finally:
+        run.stop()
+
+
+def by_hand(frame: Callable[[SparkSession], DataFrame], mode: str) -> float:
+    """Return the events per second of hand-written PySpark with the same settings and the same exactly-once sink."""
+    spark = stage_session(session(), {})
+    name = f"bench-{uuid.uuid4().hex[:8]}"
+    with Topics() as topics:
+        topics.create(f"{name}-out", partitions=2)
+        topics.create(f"{name}-markers", partitions=markers.PARTITIONS)
+    rows = frame(spark).withColumn("dead", F.lit(None).cast("struct<reason: string>"))
+    sink = ExactlyOnce(Target(f"{name}-out", f"{name}-markers", connect()))
+    with tempfile.TemporaryDirectory() as folder:
+        query = (
+            rows.writeStream.foreachBatch(sink)
+            .outputMode(mode)
+            .option("checkpointLocation", folder)
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        return _rate(query)
+
+
+def _rate(query: object) -> float:
+    told = [json.loads(entry.json()) for entry in query._jsq.recentProgress()]  # type: ignore[attr-defined]
+    busy = [entry for entry in told if "addBatch" in entry["durationMs"]]
+    return sum(e["numInputRows"] for e in busy) / sum(e["durationMs"]["triggerExecution"] for e in busy) * 1000
+
+
+def sink_rates() -> tuple[float, float, float]:
+    """Return the rates of the exactly-once sink and of Spark's own, at least once, on rows that need no work."""
+    pairs = [(by_hand(lambda s: read(s).select("key", "value"), "append"), _own_sink()) for _ in range(ROUNDS + 1)]
+    return _summary(pairs[1:])
+
+
+def _own_sink() -> float:
+    spark = stage_session(session(), {})
+    name = f"bench-{uuid.uuid4().hex[:8]}-out"
+    with Topics() as topics:
+        topics.create(name, partitions=2)
+    with tempfile.TemporaryDirectory() as folder:
+        query = (
+            read(spark)
+            .select("key", "value")
+            .writeStream.format("kafka")
+            .option("kafka.bootstrap.servers", connect()["bootstrap.servers"])
+            .option("kafka.compression.type", "lz4")
+            .option("topic", name)
+            .option("checkpointLocation", folder)
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        return _rate(query)
+
+
+def poison_rates() -> Rates:
+    """Return the rates with and without events that are no JSON, and their ratio, without and with state."""
+
+    def passing(topic: str) -> Callable[[hr.App], None]:
+        return lambda app: stream(app, topic).to(f"{app.name}-out", partitions=2)
+
+    def windowed(topic: str) -> Callable[[hr.App], None]:
+        def declare(app: hr.App) -> None:
+            windows = stream(app, topic).group_by("user").window(hr.tumbling("1 minute"))
+            windows.agg(total="sum(amount)", n="count(*)").to(f"{app.name}-out", partitions=2)
+
+        return declare
+
+    kinds = {"pass-through": passing, "windowed sum and count": windowed}
+    return {
+        name: _summary([(declared(kind("bench-poison")), declared(kind("bench"))) for _ in range(ROUNDS)])
+        for name, kind in kinds.items()
+    }
