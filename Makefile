@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .PHONY: setup demo test test-faults lint format bench docs lock clean
 
-demo: setup ## start the broker and watch invoices arrive
+demo: setup ## start the broker and Spark, and watch revenue in windows
 	@$(BIN)/headrace demo
 
 test: setup ## everything, with a sample of the long fault tests

@@ -1,15 +1,14 @@
-"""headrace demo: a broker, a stream of invoices, and a reader that catches up with it."""
+"""headrace demo: a broker, invoices of a hundred shops, and a program that sums them up as they come."""
 
 import os
 import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -19,55 +18,62 @@ from rich.table import Table
 
 from headrace.cli.invoices import invoices
 from headrace.cli.output import say
-from headrace.core.errors import GroupError
 from headrace.core.settings import Settings
 from headrace.log.broker.cluster import Cluster
 from headrace.log.consumer import Consumer
-from headrace.log.groups import Groups
 from headrace.log.producer import Producer
 from headrace.log.topics import Topics
 
+if TYPE_CHECKING:
+    from headrace.runtime.app import App
+
 TOPIC = "demo-invoices"  # of its own: nobody else's data are touched
-GROUP = "demo"
-_HEAD_START = 3.0  # seconds by which the tills are ahead of the reader, so that there is lag to see
-_CATCH_UP = 2  # times the rate of the tills that the reader manages
+RESULT = "demo-revenue"
 _TICK = 0.25  # seconds between two pictures
+_PATIENCE = 120.0  # seconds until the first results
+_SHOWN = 10  # shops in the table
 _BAR = 24
-
-
-@dataclass
-class Progress:
-    """What the reader has seen of one partition."""
-
-    events: int = 0
-    revenue: float = 0.0
-    lag: int = 0
-    peak: int = 0  # the largest lag, which fills the bar
-    last: dict[str, Any] = field(default_factory=dict)
+Rows = dict[str, dict[str, Any]]  # the rows of the newest window, by shop
 
 
 def demo(
-    seconds: Annotated[float, typer.Option(min=1, help="How long to run.")] = 20,
+    seconds: Annotated[float, typer.Option(min=1, help="How long to show results.")] = 30,
     rate: Annotated[int, typer.Option(min=1, max=100_000, help="Invoices per second.")] = 500,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the broker running at the end.")] = False,
 ) -> None:
-    """Start a broker, send invoices of 99 shops and a web shop, and watch them arrive, partition by partition.
-
-    The tills get a head start of three seconds; then a consumer group joins and catches up.
-    """
+    """Start a broker, send invoices of 99 shops and a web shop, and watch their revenue in windows of ten seconds."""
     with _broker(keep):
         with Topics() as topics:
-            topics.create(TOPIC, partitions=4, retention="1 hour", exist_ok=True)
+            for name in (TOPIC, RESULT):
+                topics.create(name, partitions=4, retention="1 hour", exist_ok=True)
         ended = threading.Event()
         with ThreadPoolExecutor(1) as pool:
             tills = pool.submit(_send, rate, ended)
             try:
-                _watch(seconds, rate)
+                _watch(seconds)
             except KeyboardInterrupt:
                 pass
             finally:
                 ended.set()
         tills.result()  # raises what went wrong there
+
+
+def program() -> "App":
+    """Declare what the demo runs: revenue and sales of each shop in windows of ten seconds."""
+    import headrace as hr  # noqa: PLC0415 - the engine is loaded when it is needed
+
+    app = hr.App("demo")
+    sales = app.stream(
+        TOPIC,
+        schema="shop string, amount double, at timestamp",
+        key="shop",
+        event_time="at",
+        lateness="5 seconds",
+        start="latest",
+    )
+    windows = sales.group_by("shop").window(hr.tumbling("10 seconds"), emit="updates")
+    windows.agg(revenue="sum(amount)", sales="count(*)").to(RESULT)
+    return app
 
 
 @contextmanager
@@ -90,8 +96,8 @@ def _broker(keep: bool) -> Iterator[None]:
             say("The broker goes on running; 'headrace down' stops it.")
         else:
             cluster.down()
-            say("Stopped the broker; the invoices stay. See them again:")
-            say(f"  {_program()} up && {_program()} topic tail {TOPIC}")
+            say("Stopped the broker; invoices and results stay. See them again:")
+            say(f"  {_program()} up && {_program()} topic tail {RESULT}")
 
 
 def _program() -> str:
@@ -111,84 +117,84 @@ def _send(rate: int, ended: threading.Event) -> None:
                 return
 
 
-def _watch(seconds: float, rate: int) -> None:
-    head_start = min(_HEAD_START, seconds / 2)
+def _watch(seconds: float) -> None:
+    say("Starting Spark, which takes some ten seconds…")
     begun = time.monotonic()
-    seen: dict[int, Progress] = {}
-    with _screen() as show:
-        while time.monotonic() < begun + head_start:
-            show(_waiting(seen), "The tills are sending; the reader joins in a moment.")
-            time.sleep(_TICK)
-        with Consumer(TOPIC, group=GROUP, start="earliest") as consumer:
-            consumer.lag()  # waits for partitions: on a new broker the first group takes seconds to form
-            deadline = time.monotonic() + seconds - head_start
-            while time.monotonic() < deadline:
-                _read(consumer, seen, most=int(_CATCH_UP * rate * _TICK) + 1)
-                for (_, partition), lag in consumer.lag().items():
-                    _note_lag(seen, partition, lag)
-                show(seen, f"The group '{GROUP}' reads; {max(0, deadline - time.monotonic()):.0f} s to go.")
+    with program().start() as run, Consumer(RESULT, start="latest") as results, _screen() as show:
+        say(f"The program runs after {time.monotonic() - begun:.1f} s; its first batch compiles what it needs.")
+        newest: Rows = {}
+        total = 0
+        deadline = time.monotonic() + _PATIENCE
+        while time.monotonic() < deadline and not run.wait(0):
+            count = _read(results, newest)
+            if count and not total:  # the seconds count from the first results
+                deadline = time.monotonic() + seconds
+            total += count
+            show(newest, total, run.status()["stages"][0])
 
 
-def _waiting(seen: dict[int, Progress]) -> dict[int, Progress]:
-    """Show how far ahead the tills are of the group, or of nobody before its first run."""
-    with Topics() as topics, Groups() as groups:
-        lags = {p.id: p.latest - p.earliest for p in topics.describe(TOPIC).partitions}
-        with suppress(GroupError):
-            lags |= {offset.partition: offset.lag for offset in groups.describe(GROUP).offsets}
-    for partition, lag in lags.items():
-        _note_lag(seen, partition, lag)
-    return seen
-
-
-def _note_lag(seen: dict[int, Progress], partition: int, lag: int) -> None:
-    progress = seen.setdefault(partition, Progress())
-    progress.lag, progress.peak = lag, max(lag, progress.peak)
-
-
-def _read(consumer: Consumer, seen: dict[int, Progress], most: int) -> None:
-    """Read for one tick, but no more than ``most``: a reader that has work to do with each invoice."""
+def _read(results: Consumer, newest: Rows) -> int:
+    """Take in what comes within a tick; return how many rows that were. A new window takes the place of the old."""
+    count = 0
     until = time.monotonic() + _TICK
     while (left := until - time.monotonic()) > 0:
-        event = consumer.poll(left) if most else None
-        if event is None:
-            time.sleep(max(0.0, until - time.monotonic()))
-            return
-        most -= 1
-        progress = seen.setdefault(event.partition, Progress())
-        progress.events += 1
-        progress.revenue += event.value["amount"]
-        progress.last = event.value
+        event = results.poll(left)
+        if event is None or event.value is None:
+            continue
+        count += 1
+        row = event.value
+        shown = next(iter(newest.values()), row)["window_start"]
+        if row["window_start"] > shown:
+            newest.clear()
+        if row["window_start"] >= shown:
+            newest[row["shop"]] = row
+    return count
 
 
 @contextmanager
-def _screen() -> Iterator[Any]:
-    """Give a function that shows the progress: redrawn in place on a terminal, a line a second elsewhere."""
+def _screen() -> Iterator[Callable[[Rows, int, dict[str, Any]], None]]:
+    """Give a function that shows the results: redrawn in place on a terminal, a line a second elsewhere."""
     if sys.stdout.isatty():
-        with Live(console=Console(), refresh_per_second=8) as live:
-            yield lambda seen, told: live.update(_table(seen, told))
+        with Live(console=Console(), auto_refresh=False) as live:
+            yield lambda rows, total, stage: live.update(_table(rows, total, stage), refresh=True)
         return
     shown_at = 0.0
 
-    def show(seen: dict[int, Progress], told: str) -> None:
+    def show(rows: Rows, total: int, stage: dict[str, Any]) -> None:
         nonlocal shown_at
         if time.monotonic() - shown_at >= 1:
             shown_at = time.monotonic()
-            parts = (f"{number}: {p.events:>6,} read, lag {p.lag:>5,}" for number, p in sorted(seen.items()))
-            print(f"{' | '.join(parts)} | revenue {sum(p.revenue for p in seen.values()):,.2f}  {told}", flush=True)
+            best = ", ".join(f"{row['shop']} {row['revenue']:,.2f}" for row in _best(rows)[:3])
+            print(f"{_window(rows)} | best: {best or '-'} | {_told(total, stage)}", flush=True)
 
     yield show
 
 
-def _table(seen: dict[int, Progress], told: str) -> Table:
-    table = Table(title="invoices", caption=told, title_style="bold", box=SIMPLE_HEAD)
-    for name in ("partition", "read", "lag"):
-        table.add_column(name, justify="right")
-    table.add_column("")
-    table.add_column("revenue", justify="right")
-    table.add_column("last invoice", min_width=44)
-    most = max([1, *(p.peak for p in seen.values())])
-    for number, p in sorted(seen.items()):
-        bar = "█" * round(_BAR * p.lag / most) if p.lag else ""
-        last = f"{p.last['invoice']}  {p.last['amount']:>8,.2f}  {p.last['lines'][0]['product']}" if p.last else ""
-        table.add_row(str(number), f"{p.events:,}", f"{p.lag:,}", f"[yellow]{bar:<{_BAR}}", f"{p.revenue:,.2f}", last)
+def _table(rows: Rows, total: int, stage: dict[str, Any]) -> Table:
+    table = Table(title=_window(rows), caption=_told(total, stage), title_style="bold", box=SIMPLE_HEAD)
+    table.add_column("shop", min_width=10)
+    table.add_column("sales", justify="right", min_width=7)
+    table.add_column("revenue", justify="right", min_width=12)
+    table.add_column("", min_width=_BAR)
+    best = _best(rows)
+    most = max([1.0, *(row["revenue"] for row in best)])
+    for row in best[:_SHOWN]:
+        bar = "█" * round(_BAR * row["revenue"] / most)
+        table.add_row(row["shop"], f"{row['sales']:,}", f"{row['revenue']:,.2f}", f"[green]{bar:<{_BAR}}")
     return table
+
+
+def _best(rows: Rows) -> list[dict[str, Any]]:
+    return sorted(rows.values(), key=lambda row: -row["revenue"])
+
+
+def _window(rows: Rows) -> str:
+    row = next(iter(rows.values()), None)
+    if row is None:
+        return "waiting for the first results"
+    return f"revenue from {row['window_start'][11:19]} to {row['window_end'][11:19]}, {len(rows)} shops"
+
+
+def _told(total: int, stage: dict[str, Any]) -> str:
+    batch = "-" if stage["batch_seconds"] is None else f"{stage['batch_seconds']:.2f} s"
+    return f"{stage['rows']:,} invoices read, {total:,} updates written, lag {stage['lag'] or 0:,}, batch {batch}"

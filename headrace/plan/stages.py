@@ -113,7 +113,7 @@ class Stage:
     @property
     def fingerprint(self) -> tuple[str, ...]:
         """Return what must stay the same while the state is kept."""
-        told = [f"reads {', '.join(node.topic or node.step for node in self.inputs)}"]
+        told = [f"reads {', '.join(topic_of(node, '<program>') for node in self.inputs)}"]
         told += [
             f"{getattr(node, 'step', '')}: {node.label} → {node.schema.ddl}"
             if isinstance(node, Aggregate)

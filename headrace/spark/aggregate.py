@@ -4,6 +4,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from headrace.core.errors import QueryError
 from headrace.plan.aggregate import BOUNDS, Aggregate
 from headrace.plan.aggregates import Agg
 from headrace.plan.windows import Hop, Session
@@ -67,7 +68,10 @@ def finish(agg: Agg) -> Column:
     def compute(groups: pa.Array) -> pa.Array:
         rows = (group or [] for group in groups.to_pylist(maps_as_pydicts="lossy"))
         lists = ([[row[name] for row in group] for name in _fields(group)] for group in rows)
-        return pa.array([function(*columns) for columns in lists], type=kind)
+        try:
+            return pa.array([function(*columns) for columns in lists], type=kind)
+        except Exception as error:  # the user's function may raise anything
+            raise QueryError(f"{agg.name} = {agg.given} raised {type(error).__name__}: {error}") from error
 
     return arrow_udf(compute, agg.type)(column(agg.name)).alias(agg.name)
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -57,6 +58,8 @@ class Started:
     def __init__(self, script: str, told: Mapping[str, Any], log: Path, env: Mapping[str, str]) -> None:
         self.mark = uuid.uuid4().hex
         self.log = log
+        home = Path(env.get("HEADRACE_HOME", os.environ["HEADRACE_HOME"]))
+        self.folder = home / "programs" / told["name"] / str(told.get("version", 1))
         with log.open("ab") as output:
             self.process = subprocess.Popen(
                 [sys.executable, str(PROGRAMS / script), json.dumps(told)],
@@ -72,9 +75,30 @@ class Started:
         """What it has printed."""
         return self.log.read_text()
 
-    def wait(self, timeout: float = 120) -> int:
+    def wait(self, timeout: float = 150) -> int:
         """Return its exit code, negative for a signal."""
         return self.process.wait(timeout)
+
+    def status(self, stage: str) -> dict[str, Any]:
+        """What it says of a stage; nothing before it runs."""
+        try:
+            stages = json.loads((self.folder / "status.json").read_bytes())["stages"]
+        except FileNotFoundError:
+            return {}
+        return next(found for found in stages if found["stage"].endswith(stage))
+
+    def batches(self, stage: str, of: str = "commits") -> list[int]:
+        """The numbers of the batches of a stage that are committed, or planned, in order."""
+        folders = (self.folder / "checkpoints").glob(f"*-{stage}/{of}/*")
+        return sorted(int(path.name) for path in folders if path.name.isdigit())
+
+    def until(self, seen: Callable[[], Any], timeout: float = 120) -> None:
+        """Wait until something can be seen, while the program runs."""
+        deadline = time.monotonic() + timeout
+        while not seen():
+            assert self.process.poll() is None, f"it has ended: {self.text}"
+            assert time.monotonic() < deadline, f"not seen in {timeout} s: {self.text}"
+            time.sleep(0.02)
 
     def processes(self) -> list[psutil.Process]:
         """All that is left of it: Python, Java, and Spark's Python workers."""

@@ -7,7 +7,10 @@ import os
 import signal
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
+
+from pyspark import TaskContext
 
 from headrace.runtime.asides import Asides
 from headrace.spark import markers, sink
@@ -34,7 +37,7 @@ def die(group: bool) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def arm(point: str, folder: Path, stage: str, batches: int, group: bool, delay: float) -> None:
+def arm(*, point: str, folder: Path, stage: str, batches: int, group: bool, delay: float) -> None:
     """Have this process die at a point.
 
     Args:
@@ -56,10 +59,14 @@ def arm(point: str, folder: Path, stage: str, batches: int, group: bool, delay: 
         target.in_sink()
 
 
+@dataclass
 class _Target:
-    def __init__(self, point: str, folder: Path, stage: str, batches: int, group: bool, delay: float) -> None:
-        self.point, self.folder, self.stage = point, folder, stage
-        self.batches, self.group, self.delay = batches, group, delay
+    point: str
+    folder: Path
+    stage: str
+    batches: int
+    group: bool
+    delay: float
 
     def die(self) -> None:
         die(self.group)
@@ -111,8 +118,6 @@ class _Target:
             chosen = int(self.delay * 1000) % 2  # the task that commits and then kills
 
             def one(batches):
-                from pyspark import TaskContext
-
                 yield from write(batches)
                 if TaskContext.get().partitionId() == chosen:
                     os.kill(driver, signal.SIGKILL)

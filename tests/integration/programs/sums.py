@@ -8,6 +8,7 @@ from pathlib import Path
 import killing
 
 import headrace as hr
+from headrace.runtime import query
 
 told = json.loads(sys.argv[1])
 name, version = told["name"], told.get("version", 1)
@@ -20,6 +21,8 @@ events.filter(told.get("filter", "n >= 0")).to(out)
 size, aggregates = told.get("window", "10 seconds"), told.get("aggregates", {"total": "sum(n)", "c": "count(*)"})
 events.group_by("k").window(hr.tumbling(size), emit="final").agg(**aggregates).to(sums)
 
+if tries := told.get("tries"):
+    query._TRIES = tries
 if kill := told.get("kill"):
     checkpoints = Path(os.environ["HEADRACE_HOME"]) / "programs" / name / str(version) / "checkpoints"
     killing.arm(folder=checkpoints, **{**kill, "stage": {"out": out, "sums": sums}[kill["stage"]]})

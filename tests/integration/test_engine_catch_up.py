@@ -1,0 +1,101 @@
+"""Programs far behind: batches, memory and rate stay bounded, and history gives what live gave."""
+
+import json
+import signal
+import time
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+
+from headrace.log import Producer
+from tests.integration.programs.feed import Feed, check, read, told
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def sizes(program, stage):
+    """How many events each batch of a stage took."""
+    folder = next((program.folder / "checkpoints").glob(f"*-{stage}")) / "offsets"
+    ends = [offsets(folder / str(number)) for number in program.batches(stage, "offsets")]
+    return [after - before for before, after in zip([0, *ends], ends, strict=False)]
+
+
+def offsets(path):
+    topics = json.loads(path.read_text().splitlines()[2])
+    return sum(n for topic, places in topics.items() if topic.startswith("feed-") for n in places.values())
+
+
+def memory(program):
+    return sum(one.memory_info().rss for one in program.processes() if one.is_running())
+
+
+def test_three_hundred_thousand_events_behind(cluster, start):
+    feed = Feed()
+    feed.send(300_000)
+    program = start("sums.py", told(feed, options={"max_batch": 20_000}))
+    most = 0
+    while program.process.poll() is None:
+        most = max(most, memory(program))
+        time.sleep(0.25)
+    assert program.wait() == 0, program.text
+    check(program.folder.parent.name, feed)
+    for stage in ("out", "sums"):
+        assert max(sizes(program, stage)) <= 20_000
+        assert sum(sizes(program, stage)) == 300_000
+    assert most < 3.5 * 2**30, f"{most / 2**30:.1f} GiB"
+
+
+def test_a_rate_is_kept(cluster, start):
+    feed = Feed()
+    feed.send(60_000)
+    program = start("sums.py", told(feed, options={"rate": 4_000}, drain=False))
+    program.until(lambda: len(program.batches("out")) >= 13)
+    program.process.send_signal(signal.SIGTERM)
+    assert program.wait(60) == 0, program.text
+    taken = sizes(program, "out")
+    folder = next((program.folder / "checkpoints").glob("*-out")) / "commits"
+    first, last = (((folder / str(number)).stat().st_mtime) for number in (2, 12))  # the first ones are slow
+    rate = sum(taken[3:13]) / (last - first)
+    assert 0.8 * 4_000 <= rate <= 1.2 * 4_000
+
+
+def test_history_gives_what_live_gave(cluster, start):
+    feed = Feed()
+    it = told(feed, options={"idle": "2 seconds"}, window="4 seconds", drain=False)
+    live = start("sums.py", it)
+    live.until(lambda: live.status("sums"))
+    sent, pauses = Counter(), (0.3, 3, 0.3, 0.3, 5, 0.3, 3, 0.3)  # some are longer than it waits for events
+    with Producer() as producer:
+        for piece, pause in enumerate(pauses):
+            for n in range(200):
+                event = {"k": f"k{n % 7}", "n": piece * 1000 + n, "at": datetime.now(UTC).isoformat()}
+                producer.send(feed.topic, event, key=event["k"])
+                sent[event["k"]] += event["n"]
+            producer.flush()
+            time.sleep(pause)  # the time of events is the time on the wall
+    first = complete(live, it, sent)
+    live.process.send_signal(signal.SIGTERM)
+    assert live.wait(60) == 0, live.text
+    again = start("sums.py", {**it, "version": 2})
+    both = complete(again, it, sent + sent)
+    again.process.send_signal(signal.SIGTERM)
+    assert again.wait(60) == 0, again.text
+    assert both == first + first
+    assert len(first) >= 7 * 3
+
+
+def complete(program, it, wanted):
+    """Wait until the windows of a program hold all that was sent, and return them."""
+    found = Counter()
+
+    def look():
+        found.clear()
+        found.update(tuple(sorted(event.value.items())) for event in read(f"{it['name']}-sums"))
+        totals = Counter()
+        for row in found.elements():
+            totals[dict(row)["k"]] += dict(row)["total"]
+        return totals == wanted
+
+    program.until(look, 90)
+    return found
