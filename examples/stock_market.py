@@ -1,6 +1,6 @@
 """Stock market: statistics of each share in each minute, and the best gainers among all shares.
 
-Shows tumbling windows with final results, aggregates that follow the time of events (first, last, a moving average), and
+Shows tumbling windows with final results, aggregates that follow the time of events (first, last, moving average), and
 an aggregation of another one's results: the top three of each minute are chosen from one row for each share.
 
 Every run is another trading day, so that its trades are not late. Each day ends with a closing bell, a trade of no

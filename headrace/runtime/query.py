@@ -240,7 +240,10 @@ class StageQuery:
     def _has_caught_up(self) -> bool:
         if self.last is None or self.last.lag >= self._world.options.per_batch:
             return False
-        return not any(query.behind for query in self.fed_by)
+        try:  # of a batch that it repeats, Spark says that nothing is behind it
+            return not self._is_behind(self._world.home.checkpoint(self.stage.name))
+        except HeadraceError:  # a broker that is away: not now
+            return False
 
     def _follow(self) -> None:
         assert self._query is not None
@@ -285,13 +288,14 @@ class StageQuery:
 
     def settle(self) -> bool:
         """Wait until all there is has been processed; False if the stage failed meanwhile."""
-        if not self.active or self._query is None or self.catching_up:
+        if self._query is None or self.catching_up:
             return False
         try:
-            self._query.processAllAvailable()
+            if self._query.isActive:
+                self._query.processAllAvailable()
+            return self.active and not self.catching_up
         except Exception:
             return False
-        return self.active and not self.catching_up
 
     def stop(self, patience: float = 600.0) -> None:
         """Stop after the batch under way; one that has not begun to write is left for the next start."""

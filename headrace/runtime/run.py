@@ -1,12 +1,15 @@
 """A program that runs: all its stages in one Spark session, watched by one thread."""
 
 import logging
+import subprocess
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+
+from pyspark import SparkContext
 
 from headrace.core.errors import HeadraceError, QueryError, QueryFailedError
 from headrace.core.settings import Settings
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("headrace")
 _TICK = 0.1  # seconds between two looks
+_DYING = 2.0  # seconds in which a Java process that does not answer must have ended
 _TOLD_EVERY = 0.5  # seconds between two notes of the status
 
 
@@ -104,12 +108,22 @@ class Run:
                     self._failure = failed.error
                     break
         except BaseException as error:
-            self._failure = (
-                error if isinstance(error, HeadraceError) else QueryFailedError(f"the supervisor failed: {error}")
-            )
-            logger.exception("the supervisor failed")
+            self._failure = self._explained(error)
         finally:
             self._close()
+
+    def _explained(self, error: BaseException) -> HeadraceError:
+        if isinstance(error, HeadraceError):
+            return error
+        java = getattr(SparkContext._gateway, "proc", None)
+        with suppress(subprocess.TimeoutExpired):
+            if java is not None:
+                return QueryFailedError(
+                    f"Spark's Java process died (exit code {java.wait(_DYING)}), perhaps for want of memory; what it "
+                    "wrote is in spark.log beside the broker's data. Start the program again: it goes on where it was"
+                )
+        logger.error("the supervisor failed", exc_info=error)
+        return QueryFailedError(f"the supervisor failed: {error}")
 
     def _obey(self) -> None:
         assert self._folder is not None
@@ -138,7 +152,8 @@ class Run:
     def _stop_queries(self) -> None:
         with self._lock:
             for query in self.queries:
-                query.stop()
+                with suppress(Exception):  # without Spark there is nothing left to stop
+                    query.stop()
 
     def status(self) -> dict[str, Any]:
         """Return what the stages do, as data."""

@@ -5,9 +5,11 @@ from typing import Any
 
 from headrace.core.errors import TopicError
 from headrace.log.client import admin_client, metadata
+from headrace.log.dead_letters import SUFFIX
 from headrace.log.topics import DEFAULT_PARTITIONS, Topics
 from headrace.plan.stages import FileOutput, Stage, TopicOutput, topic_of
 from headrace.spark import markers
+from headrace.spark.sink import create_dead_letters
 
 
 def heartbeat_topic(program: str) -> str:
@@ -53,6 +55,9 @@ def prepare(
                 raise TopicError(
                     f"the stage {stage.name!r} reads and writes {stage.output.topic!r}: it would go round forever"
                 )
+            if stage.output.latency == "realtime":  # its dead letters are written by Spark, which creates no topic
+                for name in inputs:
+                    create_dead_letters(name + SUFFIX, client)
             wanted = stage.output.partitions or max(known[name] for name in inputs)
             create(stage.output.topic, wanted, **({"compact": True} if stage.node.updates else {}))
         create(heartbeat_topic(program), 1, retention="1 day")

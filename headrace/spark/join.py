@@ -16,8 +16,8 @@ _RIGHT_TIME = "__right_time"
 @lower.register(Join)
 def _(node: Join, ctx: Context) -> DataFrame:
     left, right = live(node.left, ctx), live(node.right, ctx)
-    left_keys = [F.expr(pair.left).alias(f"__left{n}") for n, pair in enumerate(node.on)]
-    right_keys = [F.expr(pair.right).alias(f"__right{n}") for n, pair in enumerate(node.on)]
+    left_keys = _keys(node, "left")
+    right_keys = _keys(node, "right")
     renamed = [column(name).alias(alias) for name, alias in node.right_columns.items()]
     left = left.select(*map(column, node.left.schema), TIME, *left_keys)
     right = right.select(*renamed, F.col(TIME).alias(_RIGHT_TIME), *right_keys)
@@ -25,8 +25,19 @@ def _(node: Join, ctx: Context) -> DataFrame:
     return joined.select(*_columns(node), *_time(node))
 
 
+def _keys(node: Join, side: str) -> list[Column]:
+    """Return the columns that must be equal; for Spark's full join, which pairs nulls, one more that then never is."""
+    given = [F.expr(pair.left if side == "left" else pair.right) for pair in node.on]
+    keys = [key.alias(f"__{side}{n}") for n, key in enumerate(given)]
+    if node.how == "full":
+        null = reduce(lambda any_, one: any_ | one, (key.isNull() for key in given))
+        keys.append(F.when(null, side).otherwise("both").alias(f"__{side}{len(given)}"))
+    return keys
+
+
 def _condition(node: Join) -> Column:
-    equal = [F.col(f"__left{n}") == F.col(f"__right{n}") for n in range(len(node.on))]
+    count = len(node.on) + (node.how == "full")
+    equal = [F.col(f"__left{n}") == F.col(f"__right{n}") for n in range(count)]
     near = [
         F.col(_RIGHT_TIME) >= F.col(TIME) - interval(node.before),
         F.col(_RIGHT_TIME) <= F.col(TIME) + interval(node.after),

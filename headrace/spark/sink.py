@@ -83,13 +83,15 @@ def _parts(batch: DataFrame) -> Iterator[str]:
     """Yield a name for each partition, the same when the batch is repeated.
 
     Those that come straight from a topic are named after the topic's partition: Spark knows them by numbers, but
-    numbers them anew, in another order, when it repeats a batch. Two branches may read the same.
+    numbers them anew, in another order, when it repeats a batch. Two branches may read the same. The query comes first:
+    if its checkpoint was deleted, Spark counts from 0 as another one, whose batches are not those written before.
     """
+    query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     seen = Counter[str]()
     for number, partition in enumerate(batch._jdf.queryExecution().toRdd().partitions()):
         name = _origin(partition) or str(number)
         seen[name] += 1
-        yield name if seen[name] == 1 else f"{name}/{seen[name]}"
+        yield f"{query}/{name}/{seen[name]}"
 
 
 def _origin(partition: Any) -> str | None:

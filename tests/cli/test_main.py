@@ -45,7 +45,20 @@ def unanswered(tmp_path_factory):
 def test_help_lists_all_commands(cli, flag):
     done = cli(flag)
     assert done.returncode == 0
-    for command in ("demo", "up", "down", "status", "doctor", "topic", "group", "run", "explain", "query", "--version", "HEADRACE_BROKERS"):
+    for command in (
+        "demo",
+        "up",
+        "down",
+        "status",
+        "doctor",
+        "topic",
+        "group",
+        "run",
+        "explain",
+        "query",
+        "--version",
+        "HEADRACE_BROKERS",
+    ):
         assert command in done.stdout
 
 
@@ -61,7 +74,9 @@ def test_help_of_a_noun_lists_its_verbs(cli, noun, verbs):
     assert all(verb in cli(noun, "--help").stdout for verb in verbs)
 
 
-@pytest.mark.parametrize("command", ["demo", "up", "down", "status", "doctor", "run", "explain", "query list", *NAMED, *UNNAMED])
+@pytest.mark.parametrize(
+    "command", ["demo", "up", "down", "status", "doctor", "run", "explain", "query list", *NAMED, *UNNAMED]
+)
 def test_every_command_explains_itself(cli, command):
     done = cli(*command.split(), "--help")
     assert done.returncode == 0

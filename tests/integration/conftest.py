@@ -1,6 +1,7 @@
 """Brokers of a test's own, to be killed."""
 
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -91,6 +92,15 @@ class Started:
         """The numbers of the batches of a stage that are committed, or planned, in order."""
         folders = (self.folder / "checkpoints").glob(f"*-{stage}/{of}/*")
         return sorted(int(path.name) for path in folders if path.name.isdigit())
+
+    def taken(self, stage: str) -> list[int]:
+        """How many events each committed batch of a stage took."""
+        ends = [0]
+        for number in self.batches(stage):
+            path = next((self.folder / "checkpoints").glob(f"*-{stage}")) / "offsets" / str(number)
+            topics = json.loads(path.read_text().splitlines()[2])
+            ends.append(sum(n for topic, places in topics.items() if "heartbeat" not in topic for n in places.values()))
+        return [after - before for before, after in itertools.pairwise(ends)]
 
     def until(self, seen: Callable[[], Any], timeout: float = 120) -> None:
         """Wait until something can be seen, while the program runs."""

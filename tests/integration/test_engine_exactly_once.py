@@ -1,8 +1,10 @@
 """Programs killed at every point of a batch: the committed output is that of a run that nobody disturbed."""
 
 import random
+import shutil
 import signal
 import uuid
+from collections import Counter
 
 import pytest
 
@@ -10,7 +12,7 @@ from headrace.core.errors import TransactionError
 from headrace.log import Topics
 from headrace.log.connection import connect
 from headrace.spark import markers
-from tests.integration.programs.feed import Feed, check, told
+from tests.integration.programs.feed import Feed, assert_same, check, read, told
 from tests.integration.programs.killing import POINTS
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(400)]
@@ -19,12 +21,13 @@ BATCH = 12_000  # so that there are eight, and one of the news
 
 
 def run(start, told, kills=()):
-    """Start a program again and again, killed each time, and at last let it end."""
+    """Start a program again and again, killed each time, and at last let it end; return its last start."""
     for kill in kills:
         program = start("sums.py", {**told, "kill": kill})
         assert program.wait() == -signal.SIGKILL, f"{kill} did not strike: {program.text}"
     program = start("sums.py", told)
     assert program.wait() == 0, program.text
+    return program
 
 
 def chains(count, times=3, seed=1):
@@ -63,6 +66,18 @@ def test_killed_between_two_partitions_of_a_batch(cluster, start, group):
     kill = {"point": "between-partitions", "stage": "out", "group": group, "delay": 0, "batches": 0}
     run(start, it, [kill, {**kill, "stage": "sums"}])
     check(it["name"], feed)
+
+
+def test_from_the_beginning_after_its_checkpoints_were_deleted(cluster, start):
+    """What the markers say of batches of the same numbers must not count."""
+    feed = Feed()
+    feed.send(1_000)
+    it = told(feed)
+    program = run(start, it)
+    shutil.rmtree(program.folder / "checkpoints")
+    run(start, it)
+    out = Counter((event.key, event.value["n"]) for event in read(f"{it['name']}-out"))
+    assert_same(out, feed.rows + feed.rows)
 
 
 def test_a_writer_that_wakes_up_after_another_run_took_over_is_refused(cluster):

@@ -13,10 +13,6 @@ pytestmark = [pytest.mark.faults, pytest.mark.timeout(400)]
 BATCH = 3_000
 
 
-def written(feed, it):
-    return sum(partition.latest for partition in Topics(feed.brokers).describe(f"{it['name']}-out").partitions)
-
-
 def finish(program):
     program.process.send_signal(signal.SIGTERM)
     assert program.wait(60) == 0, program.text
@@ -35,7 +31,7 @@ def test_the_broker_is_killed_and_comes_back(own, kill, start):
     kill(own.nodes()[0])
     own.up()
     feed.send(2_000)
-    program.until(lambda: program.status("out").get("lag") == 0 and program.status("sums").get("lag") == 0, 180)
+    program.until(lambda: all(sum(program.taken(stage)) == feed.count for stage in ("out", "sums")), 180)
     finish(program)
     again = start("sums.py", {**it, "drain": True}, {"HEADRACE_HOME": str(own.home)})
     assert again.wait() == 0, again.text
@@ -68,18 +64,31 @@ def test_an_executor_of_a_cluster_is_killed(cluster, start):
     check(it["name"], feed)
 
 
+def test_spark_itself_is_killed(cluster, start):
+    feed = Feed()
+    feed.send(20_000)
+    it = told(feed, options={"max_batch": BATCH})
+    program = start("sums.py", it)
+    program.until(lambda: len(program.batches("out")) > 1)
+    processes(program, "org.apache.spark.deploy.SparkSubmit")[0].kill()
+    assert program.wait(60) == 1
+    assert "QueryFailedError" in program.text
+    assert start("sums.py", it).wait() == 0
+    check(it["name"], feed)
+
+
 def test_an_output_topic_is_deleted_and_made_again(cluster, start):
     feed = Feed()
     feed.send(1_000)
     it = told(feed, drain=False)
     program = start("sums.py", it)
-    program.until(lambda: program.batches("out"))
+    program.until(lambda: sum(program.taken("out")) == feed.count)
     with Topics() as topics:
         topics.delete(f"{it['name']}-out")
         feed.send(1_000)
         program.until(lambda: program.status("out").get("state") == "waiting", 180)
         topics.create(f"{it['name']}-out", partitions=4)
-    program.until(lambda: program.status("out").get("state") == "running" and program.status("out")["lag"] == 0, 180)
+    program.until(lambda: sum(program.taken("out")) == feed.count, 180)
     finish(program)
     numbers = Counter(event.value["n"] for event in read(f"{it['name']}-out"))
     assert numbers == Counter(n for _, n in feed.rows if n >= 1_000)

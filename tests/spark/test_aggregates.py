@@ -100,14 +100,17 @@ REFERENCE: dict[str, tuple[Any, Callable[[Rows], Any]]] = {
     "list_where": ("collect_list(x) filter (where n > 1)", lambda rows: values(where(rows), "x")),
     "set": ("array_sort(collect_set(s))", lambda rows: sorted(set(values(rows, "s")))),
     "max_by": ("max_by(s, n)", lambda rows: or_none(lambda r: max(r, key=lambda x: x["n"])["s"], numbered(rows))),
-    "top": ("top_n(x, x, 2)", lambda rows: top(rows)),
+    "top": ("top_n(x, x, 2)", lambda rows: top(rows)),  # noqa: PLW0108 - defined below
     "top_where": ("top_n(x, x, 2) filter (where x < 9)", lambda rows: top([r for r in rows if (r["x"] or 9) < 9])),
     "moving": ("moving_avg(x, 2)", lambda rows: or_none(lambda v: statistics.fmean(v[-2:]), values(rows, "x"))),
     "moving_where": (
         "moving_avg(x, 2) filter (where n > 1)",
         lambda rows: or_none(lambda v: statistics.fmean(v[-2:]), values(where(rows), "x")),
     ),
-    "mode": ("mode(n)", lambda rows: or_none(lambda v: Counter(v).most_common(1)[0][0], values(rows, "n"))),
+    "mode": (
+        "mode(n, true)",
+        lambda rows: or_none(lambda v: Counter(sorted(v)).most_common(1)[0][0], values(rows, "n")),
+    ),
     "filtered": ("sum(x) filter (where n > 1)", lambda rows: or_none(sum, values(where(rows), "x"))),
     "mean": (
         "round(sum(x) / count(x), 3)",

@@ -54,8 +54,8 @@ BAD: list[tuple[Any, str]] = [
     ({"n": 123456.5, "at": iso(0)}, "'n' is 123456.5, not decimal"),
     ({"list": 5, "at": iso(0)}, "'list' is 5, not array"),
     ({"list": [1, "two"], "at": iso(0)}, "'list' is [1,\"two\"], not array"),
-    ({"map": {"a": "b"}, "at": iso(0)}, "'map' is {\"a\":\"b\"}, not map"),
-    ({"who": {"age": "old"}, "at": iso(0)}, "'who' is {\"age\":\"old\"}, not struct"),
+    ({"map": {"a": "b"}, "at": iso(0)}, '\'map\' is {"a":"b"}, not map'),
+    ({"who": {"age": "old"}, "at": iso(0)}, '\'who\' is {"age":"old"}, not struct'),
     ({"who": [], "at": iso(0)}, "'who' is [], not struct"),
 ]
 
@@ -88,7 +88,9 @@ def check(t: TestDriver) -> None:
     offsets = [*range(20), *range(20 + len(FINE), len(BAD) + len(FINE))]
     assert [letter["offset"] for letter in letters] == offsets
     wrong = [
-        (reason, letter["reason"]) for letter, (_, reason) in zip(letters, BAD, strict=True) if reason not in letter["reason"]
+        (reason, letter["reason"])
+        for letter, (_, reason) in zip(letters, BAD, strict=True)
+        if reason not in letter["reason"]
     ]
     assert wrong == []
     assert {letter["topic"] for letter in letters} == {"events"}
@@ -104,4 +106,8 @@ def test_letters_alone_are_no_rows(stateful: bool) -> None:
         t.send("events", [b"junk", None])
         t.send("events", {"id": "text"})
         assert t.read("out") == []
-        assert [(letter["offset"], letter["key"]) for letter in t.dead_letters()] == [(0, None), (1, None), (2, b"text")]
+        assert [(letter["offset"], letter["key"]) for letter in t.dead_letters()] == [
+            (0, None),
+            (1, None),
+            (2, b"text"),
+        ]

@@ -41,7 +41,9 @@ def test_kinds_of_joins() -> None:
     alone = {"left": [(3, 30, None), (None, 40, None)], "right": [(4, None, 400), (None, None, 500)]}
     with TestDriver(app) as t:
         t.send("left", [l(1, 10, 20), l(2, 20, 20), l(2, 21, 21), l(3, 30, 20), l(None, 40, 20)])
-        t.send("right", [r(1, 100, 30), r(1, 101, 10), r(2, 200, 20), r(4, 400, 20), r(None, 500, 20), r(3, 300, 30.001)])
+        t.send(
+            "right", [r(1, 100, 30), r(1, 101, 10), r(2, 200, 20), r(4, 400, 20), r(None, 500, 20), r(3, 300, 30.001)]
+        )
         assert pairs(t.read("inner")) == matched  # ten seconds apart is within ten seconds
         assert sorted((row["k"], row["a"], row["at"]) for row in t.read("semi")) == [
             (1, 10, utc(20)),
@@ -111,7 +113,10 @@ def test_a_window_after_a_join() -> None:
         t.send("left", [l(1, 4, 70)])
         t.send("right", [r(1, 4, 71)])
         t.advance_to(iso("9:00"))
-        found = {topic: sorted((utc(0) == row["window_start"], row["k"], row["n"], row["b"]) for row in t.read(topic)) for topic in ("inner", "outer", "apart")}
+        found = {
+            topic: sorted((utc(0) == row["window_start"], row["k"], row["n"], row["b"]) for row in t.read(topic))
+            for topic in ("inner", "outer", "apart")
+        }
         assert found["inner"] == [(False, 1, 2, 6), (True, 1, 4, 8)]
         assert found["outer"] == found["apart"] == [(False, 1, 2, 6), (True, 1, 4, 8), (True, 2, 1, None)]
         assert t.late() == []

@@ -42,7 +42,10 @@ def test_each_step_tells_its_own() -> None:
             (5, "minutes"),
             (5, "sessions"),
         ]
-        assert t.late()[0]["reason"] == "late: happened at 2024-05-01T10:00:30.000Z, but time in 'minutes' was already 2024-05-01T10:01:10.000Z"
+        assert (
+            t.late()[0]["reason"]
+            == "late: happened at 2024-05-01T10:00:30.000Z, but time in 'minutes' was already 2024-05-01T10:01:10.000Z"
+        )
         assert t.late()[0]["value"] == b'{"id":2,"at":"' + iso(30).encode() + b'"}'
         t.advance_to(iso("5:00"))
         found = {(row["window_start"] - utc(0)).total_seconds(): row["ids"] for row in t.read("minutes")}

@@ -108,5 +108,5 @@ def test_functions_after_a_join() -> None:
     right = lost.stream("right", schema="k int, b int, at timestamp", event_time="at")
     mapped = left.join(right, on="k", within="1 minute").map(picky, "k int, sum int")
     mapped.group_by("k").window(hr.tumbling("1 minute"), emit="final").agg(n="count(*)").to("counts")
-    with pytest.raises(PlanError, match="map picky.* stands between a join"), TestDriver(lost):
+    with pytest.raises(PlanError, match=r"map picky.* stands between a join"), TestDriver(lost):
         pass
