@@ -84,6 +84,7 @@ class StageQuery:
         self.last: progress.Progress | None = None
         self.seen_at = time.monotonic()  # when an event came last
         self.catching_up = False
+        self._waiting = 0  # events that were there when it started
         self.fed_by: list[StageQuery] = []
         self.rows = 0
         self.busy_seconds = 0.0  # that all batches together took
@@ -139,16 +140,18 @@ class StageQuery:
         Partitions are then read at different speeds, and the newest event read says nothing about what is still to
         come. So nothing is late, and no window closes, until the stage has caught up.
         """
+        world = self._world
+        self._waiting = behind(world.program, self.stage.inputs, world.partitions, world.client, checkpoint)
         if not self.stage.stateful or not any(node.timed for node in self.stage.inputs):
             return False
-        world = self._world
-        waiting = behind(world.program, self.stage.inputs, world.partitions, world.client, checkpoint)
-        return waiting > world.options.per_batch or any(query.behind for query in self.fed_by)
+        return self._waiting > world.options.per_batch or any(query.behind for query in self.fed_by)
 
     @property
     def behind(self) -> bool:
-        """Whether there is more to read than the next batch takes."""
-        return self.catching_up or self.last is None or self.last.lag >= self._world.options.per_batch
+        """Whether what the stage writes is still of its backlog, and so in no order of time."""
+        if self.last is None:
+            return self._waiting > 0
+        return self.catching_up or self.last.lag >= self._world.options.per_batch
 
     @property
     def beats(self) -> bool:
@@ -288,12 +291,13 @@ class StageQuery:
 
     def settle(self) -> bool:
         """Wait until all there is has been processed; False if the stage failed meanwhile."""
-        if self._query is None or self.catching_up:
+        query = self._query
+        if query is None or self.catching_up:
             return False
         try:
-            if self._query.isActive:
-                self._query.processAllAvailable()
-            return self.active and not self.catching_up
+            if query.isActive:
+                query.processAllAvailable()
+            return self._query is query and query.isActive and not self.catching_up  # not one started meanwhile
         except Exception:
             return False
 

@@ -7,6 +7,7 @@ import pytest
 import headrace as hr
 from headrace.core.errors import AlreadyRunningError, QueryError, StateChangedError, TopicError, UnknownQueryError
 from headrace.core.settings import Settings
+from headrace.log import Producer
 from headrace.runtime import control
 from tests.runtime.conftest import read, send, until
 
@@ -93,6 +94,29 @@ def test_stages_joined_by_a_topic(app, source, name):
     app.run(drain=True)
     latest = {row.key: row.value["total"] for row in read(f"{name}-sums")}
     assert sorted(latest.values()) == [sum(range(first, 100, 4)) for first in range(4)]
+
+
+def test_a_stage_whose_input_stays_empty_holds_nobody_up(app, source, name):
+    events = app.stream(source, schema=SCHEMA, event_time="at")
+    events.repartition("k").group_by("k").window(hr.tumbling("10 seconds")).agg(c="count(*)").to(f"{name}-counts")
+    app.run(drain=True)
+    send(source, [event("a", 1, 0)])
+    app.run(drain=True)
+    app.run(drain=True)
+    assert [row.value["c"] for row in read(f"{name}-counts")] == [1]
+
+
+def test_a_program_far_behind_takes_nothing_for_late(source, name):
+    """Two partitions with events of different times, read at the same pace: of one, all but the first would be late."""
+    with Producer() as producer:
+        for number in range(2000):
+            producer.send(source, event("early", 1, number // 10), partition=0)
+            producer.send(source, event("later", 1, 1000 + number // 10), partition=1)
+        producer.send(source, event("end", 1, 3000), partition=0)
+    app = hr.App(name, max_batch=500)
+    windowed(app, source, f"{name}-sums")
+    app.run(drain=True)
+    assert sum(row.value["c"] for row in read(f"{name}-sums")) == 4000
 
 
 def test_files_have_each_row_once(app, source, name, tmp_path):
