@@ -85,6 +85,7 @@ class StageQuery:
         self.seen_at = time.monotonic()  # when an event came last
         self.catching_up = False
         self._waiting = 0  # events that were there when it started
+        self._first: int | None = None  # the first batch since then
         self.fed_by: list[StageQuery] = []
         self.rows = 0
         self.busy_seconds = 0.0  # that all batches together took
@@ -116,7 +117,7 @@ class StageQuery:
 
     def start(self) -> None:
         """Lower the stage and start it; what cannot be is raised."""
-        self._gate, self._raised = Gate(), None
+        self._gate, self._raised, self._first = Gate(), None, None
         world = self._world
         spark = stage_session(world.spark, {**settings_of(self.stage), **world.options.spark})
         beats = (heartbeat_topic(world.program), self.id) if self.beats else None
@@ -186,6 +187,9 @@ class StageQuery:
 
         def write(batch: DataFrame, number: int) -> None:
             gate.pass_through()
+            if self._takes_the_rest(number):
+                gate.closed = True  # to be repeated, as the first batch after the backlog
+                raise Stopped
             try:
                 sink(batch, number)
             except BaseException as error:
@@ -233,20 +237,32 @@ class StageQuery:
             return
         active = self._query.isActive
         self._follow()
-        if active and self.catching_up and self._has_caught_up():
+        if self.state != "running":  # what the batch left out could not be written
+            return
+        if self.catching_up and (self._gate.closed or (active and self._has_caught_up(self.last))):
             logger.info("%s has caught up; windows close from now on", self.name)
             self.stop()
             self._try_again()
-        elif not active and self.state == "running":
+        elif not active:
             self._failed(self._raised if isinstance(self._raised, HeadraceError) else self._query.exception())
 
-    def _has_caught_up(self) -> bool:
-        if self.last is None or self.last.lag >= self._world.options.per_batch:
+    def _has_caught_up(self, done: progress.Progress | None) -> bool:
+        """Whether, after a batch, the next one takes all that is left.
+
+        Of the first batch Spark may say so wrongly: if it repeats it, it has not looked what lies behind it.
+        """
+        if done is None or any(query.behind for query in self.fed_by):
             return False
-        try:  # of a batch that it repeats, Spark says that nothing is behind it
-            return not self._is_behind(self._world.home.checkpoint(self.stage.name))
-        except HeadraceError:  # a broker that is away: not now
+        most = self._world.options.per_batch
+        return done.lag <= most and (done.batch != self._first or self._waiting <= most)
+
+    def _takes_the_rest(self, number: int) -> bool:
+        """Whether a batch of a stage that catches up is the last of its backlog: windows must close after it."""
+        if self._first is None:
+            self._first = number
+        if not self.catching_up or self._query is None or number == self._first:
             return False
+        return self._has_caught_up(next(reversed(list(progress.read(self._query, -1))), None))
 
     def _follow(self) -> None:
         assert self._query is not None

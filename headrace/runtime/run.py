@@ -1,11 +1,13 @@
 """A program that runs: all its stages in one Spark session, watched by one thread."""
 
 import logging
+import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +69,8 @@ class Run:
             partitions, created = prepare(self._program.name, self._program.version, stages, client)
             for name in created:
                 logger.info("created the topic %s", name)
-            spark = session(self._options.master, self._options.spark, self._slots(partitions), home.log)
+            with _own_interrupt():
+                spark = session(self._options.master, self._options.spark, self._slots(partitions), home.log)
             world = World(
                 self._program.name, self._program.version, stages, self._options, client, partitions, home, spark
             )
@@ -220,6 +223,15 @@ class Run:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+@contextmanager
+def _own_interrupt() -> Iterator[None]:
+    """Keep what Ctrl-C does: PySpark would have it cancel the batch under way."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
 
 
 def _status(program: str, query: StageQuery) -> dict[str, Any]:

@@ -50,9 +50,9 @@ def reason(error: BaseException) -> str:
 
 
 def _python_error(text: str) -> str | None:
-    """Return the last line of a Python traceback, which says what was raised in one of our workers."""
-    inside = text.partition("Traceback (most recent call last):")[2]
-    for line in inside.splitlines():
+    """Return what was raised in a Python worker: the innermost of the tracebacks that Spark puts into each other."""
+    _, found, inside = text.rpartition("Traceback (most recent call last):")
+    for line in inside.splitlines() if found else ():
         if re.match(r"^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b.*", line):
             return _strip_module(line.strip())
     return None

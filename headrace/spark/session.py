@@ -57,7 +57,7 @@ def session(
         master: Of which Spark; all cores of this machine unless told.
         options: Further settings by Spark's names.
         slots: How many tasks must be able to run at once; only where ``master`` is not told.
-        log: File for what the JVM writes beside our own output.
+        log: File for what the JVM writes beside our own output; one in the folder for temporary files unless told.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - half a second that declarations do not need
 
@@ -72,11 +72,12 @@ def session(
     for name, value in {**settings, **(options or {})}.items():
         builder = builder.config(name, value)
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what fails in a batch is told by the runtime, in words
+    log = log or Path(tempfile.gettempdir(), f"headrace-spark-{os.getuid()}.log")
     with _quiet(log):
         try:
             return builder.getOrCreate()
         except Exception as error:
-            raise SetupError(f"Spark did not start: {_first_line(error)}{_look(log)}") from error
+            raise SetupError(f"Spark did not start: {_first_line(error)}. What it wrote is in {log}") from error
 
 
 def stage_session(spark: "SparkSession", settings: Mapping[str, Any]) -> "SparkSession":
@@ -88,11 +89,8 @@ def stage_session(spark: "SparkSession", settings: Mapping[str, Any]) -> "SparkS
 
 
 @contextmanager
-def _quiet(log: Path | None) -> Iterator[None]:
+def _quiet(log: Path) -> Iterator[None]:
     """Give the JVM another standard error than ours: it would write there what nobody asked for."""
-    if log is None:
-        yield
-        return
     log.parent.mkdir(parents=True, exist_ok=True)
     sys.stderr.flush()
     kept = os.dup(2)
@@ -107,7 +105,3 @@ def _quiet(log: Path | None) -> Iterator[None]:
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
-
-
-def _look(log: Path | None) -> str:
-    return f". What it wrote is in {log}" if log else ""

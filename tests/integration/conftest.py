@@ -59,7 +59,7 @@ class Started:
     def __init__(self, script: str, told: Mapping[str, Any], log: Path, env: Mapping[str, str]) -> None:
         self.mark = uuid.uuid4().hex
         self.log = log
-        home = Path(env.get("HEADRACE_HOME", os.environ["HEADRACE_HOME"]))
+        home = Path({**os.environ, **env}["HEADRACE_HOME"])
         self.folder = home / "programs" / told["name"] / str(told.get("version", 1))
         with log.open("ab") as output:
             self.process = subprocess.Popen(

@@ -40,7 +40,7 @@ def test_rows_come_once_and_in_order() -> None:
         t.send("events", [event(3, 5), event(4, 5, "b"), event(5, 61, "b")])
         assert [row["id"] for row in t.read("same")] == [3, 4, 5]
         assert [row["id"] for row in t.table("same")] == [1, 2, 9, 8, 3, 4, 5]  # the latest of each key, newest last
-        assert t.read("ever") == [{"k": "a", "n": 5}, {"k": "a", "n": 6}, {"k": "b", "n": 2}]
+        assert t.read("ever") == [{"k": "a", "n": 3}, {"k": "a", "n": 5}, {"k": "a", "n": 6}, {"k": "b", "n": 2}]
         assert t.table("ever") == [{"k": "a", "n": 6}, {"k": "b", "n": 2}]
         assert t.read("counts") == []
         t.advance_to(iso("1:09.999"))
@@ -60,8 +60,8 @@ def test_rows_come_once_and_in_order() -> None:
 def test_rows_as_they_would_lie_in_the_topic() -> None:
     app = hr.App("forms")
     app.stream("events", schema=SCHEMA, key="id").select("id").to("ids")
-    app.stream("pairs", schema=SCHEMA, key=("id", "k")).to("pairs")
-    app.stream("lines", format="text").to("lines", format="text")
+    app.stream("pairs", schema=SCHEMA, key=("id", "k")).to("keyed")
+    app.stream("lines", format="text").to("out", format="text")
     with TestDriver(app) as t:
         t.send("events", b'{"id": 1}')
         t.send("events", '{"id": 2}')
@@ -75,10 +75,10 @@ def test_rows_as_they_would_lie_in_the_topic() -> None:
             (None, b"7"),
         ]
         t.send("pairs", [event(1), event(1), event(1, k="b"), hr.Delete({"id": 1, "k": "a"})])
-        assert [(row["id"], row["k"]) for row in t.table("pairs")] == [(1, "a"), (1, "b")]
+        assert [(row["id"], row["k"]) for row in t.table("keyed")] == [(1, "a"), (1, "b")]
         t.send("lines", "one line")
         t.send("lines", ["two", "lines"])
-        assert t.read("lines") == [{"value": "one line"}, {"value": "two"}, {"value": "lines"}]
+        assert t.read("out") == [{"value": "one line"}, {"value": "two"}, {"value": "lines"}]
 
 
 def test_programs_of_several_stages() -> None:

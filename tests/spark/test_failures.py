@@ -1,0 +1,31 @@
+import pytest
+
+from headrace.spark.failures import reason
+
+NESTED = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: An exception was raised SQLSTATE: XXKST
+=== Streaming Query ===
+Traceback (most recent call last):
+  File "query.py", line 1, in write
+pyspark.errors.exceptions.captured.PythonException: An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "worker.py", line 9, in main
+ZeroDivisionError: division by zero
+
+\tat org.apache.spark.api.python.BasePythonRunner.handle(PythonRunner.scala:1)
+Caused by: java.lang.RuntimeException: other
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (NESTED, "ZeroDivisionError: division by zero"),
+        ("[UNRESOLVED_COLUMN] A column `x` cannot be resolved. SQLSTATE: 42703; line 1", "A column `x` cannot be resolved."),
+        ("Job aborted due to stage failure: Task 0 failed\n\tat java.lang.Thread", "Task 0 failed"),
+        ("Partition gone. Some data may have been lost because", "events were deleted by the topic's retention"),
+        ("", "RuntimeError"),
+    ],
+)
+def test_the_first_cause_without_stack_traces(text, told):
+    assert reason(RuntimeError(text)).startswith(told)
+    assert "\tat " not in reason(RuntimeError(text))
