@@ -20,7 +20,7 @@ Caused by: java.lang.RuntimeException: other
     ("text", "told"),
     [
         (NESTED, "ZeroDivisionError: division by zero"),
-        ("[UNRESOLVED_COLUMN] A column `x` cannot be resolved. SQLSTATE: 42703; line 1", "A column `x` cannot be resolved."),
+        ("[UNRESOLVED_COLUMN] No column `x`. SQLSTATE: 42703; line 1", "No column `x`."),
         ("Job aborted due to stage failure: Task 0 failed\n\tat java.lang.Thread", "Task 0 failed"),
         ("Partition gone. Some data may have been lost because", "events were deleted by the topic's retention"),
         ("", "RuntimeError"),
