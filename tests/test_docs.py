@@ -36,7 +36,7 @@ def test_a_page_does_what_it_says(page, request, tmp_path):
         environment["HEADRACE_HOME"] = str(request.getfixturevalue("cluster").home)
     try:
         done = subprocess.run(
-            [sys.executable, RUNNER, page], cwd=tmp_path, env=environment, capture_output=True, timeout=120, check=False
+            [sys.executable, RUNNER, page], cwd=tmp_path, env=environment, capture_output=True, timeout=170, check=False
         )
     finally:
         for left in tmp_path.rglob("cluster.json"):
