@@ -35,8 +35,8 @@ def test_kinds_of_joins() -> None:
     left, right = streams(app)
     kinds = ("inner", "left", "right", "full")
     for how in kinds:
-        left.join(right, on="k", within="10 seconds", how=how).select("k", "a", "b").to(how)
-    left.join(right, on="k", within="10 seconds", how="semi").to("semi")
+        left.join(right, on="k", within="10 seconds", how=how).select("k", "a", "b").to(f"{how}-join")
+    left.join(right, on="k", within="10 seconds", how="semi").to("semi-join")
     matched = [(1, 10, 100), (1, 10, 101), (2, 20, 200), (2, 21, 200)]
     alone = {"left": [(3, 30, None), (None, 40, None)], "right": [(4, None, 400), (None, None, 500)]}
     with TestDriver(app) as t:
@@ -44,18 +44,18 @@ def test_kinds_of_joins() -> None:
         t.send(
             "right", [r(1, 100, 30), r(1, 101, 10), r(2, 200, 20), r(4, 400, 20), r(None, 500, 20), r(3, 300, 30.001)]
         )
-        assert pairs(t.read("inner")) == matched  # ten seconds apart is within ten seconds
-        assert sorted((row["k"], row["a"], row["at"]) for row in t.read("semi")) == [
+        assert pairs(t.read("inner-join")) == matched  # ten seconds apart is within ten seconds
+        assert sorted((row["k"], row["a"], row["at"]) for row in t.read("semi-join")) == [
             (1, 10, utc(20)),
             (2, 20, utc(20)),
             (2, 21, utc(21)),
         ]
         t.advance_to(iso("9:00"))
         wanted = {"left": alone["left"], "right": [*alone["right"], (3, None, 300)]}
-        assert pairs(t.read("left")) == sorted([*matched, *wanted["left"]], key=str)
-        assert pairs(t.read("right")) == sorted([*matched, *wanted["right"]], key=str)
-        assert pairs(t.read("full")) == sorted([*matched, *wanted["left"], *wanted["right"]], key=str)
-        assert t.read("inner") == t.read("semi") == t.late() == []
+        assert pairs(t.read("left-join")) == sorted([*matched, *wanted["left"]], key=str)
+        assert pairs(t.read("right-join")) == sorted([*matched, *wanted["right"]], key=str)
+        assert pairs(t.read("full-join")) == sorted([*matched, *wanted["left"], *wanted["right"]], key=str)
+        assert t.read("inner-join") == t.read("semi-join") == t.late() == t.dead_letters() == []
 
 
 def test_before_and_after() -> None:
