@@ -34,7 +34,7 @@ from headrace.spark.sink import ExactlyOnce, Target
 State = Literal["running", "waiting", "stopped", "failed"]
 logger = logging.getLogger("headrace")
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds between two attempts
-_TRIES = 10  # failures without a finished batch between them, until a stage is given up
+_TRIES = 30  # failures without a finished batch between them, until a stage is given up
 _FOREVER = timedelta(days=3650)  # that a stage waits for late events while it catches up
 _TICK = 0.02  # seconds between two looks whether a batch is over
 _REALTIME = "5 minutes"  # between two checkpoints of a stage that has no batches

@@ -43,6 +43,8 @@ _STATIC: dict[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
+    # A part of a batch that Spark would write again by itself starts the stage anew instead, which shuts out the first.
+    "spark.stage.maxConsecutiveAttempts": "1",
     "spark.sql.artifact.isolation.enabled": "false",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
