@@ -13,7 +13,7 @@ test: setup ## everything, with a sample of the long fault tests
 	$(BIN)/pytest
 
 test-faults: setup ## the fault tests, whole
-	HEADRACE_FAULTS=all $(BIN)/pytest -m faults
+	HEADRACE_FAULTS=all $(BIN)/pytest -m "faults or whole"
 
 lint: setup ## what CI checks before the tests
 	$(BIN)/ruff check .

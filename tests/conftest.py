@@ -75,6 +75,15 @@ def headrace(tmp_path: Path) -> Run:
     return run
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the longest tests to make test-faults."""
+    if os.environ.get("HEADRACE_FAULTS") == "all":
+        return
+    left = [item for item in items if item.get_closest_marker("whole")]
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=left)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """In CI a test that was skipped is a test that did not run: fail."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")

@@ -24,6 +24,7 @@ def memory(program):
     return held
 
 
+@pytest.mark.whole
 def test_three_hundred_thousand_events_behind(cluster, start):
     feed = Feed()
     feed.send(300_000)
@@ -41,6 +42,7 @@ def test_three_hundred_thousand_events_behind(cluster, start):
     assert most < 3.5 * 2**30, f"{most / 2**30:.1f} GiB"
 
 
+@pytest.mark.whole
 def test_a_rate_is_kept(cluster, start):
     feed = Feed()
     feed.send(60_000)

@@ -46,6 +46,7 @@ def chains(count, times=3, seed=1):
 
 
 @pytest.mark.timeout(1500)
+@pytest.mark.whole
 def test_killed_at_every_point(cluster, start, rounds):
     for behind, news in chains(6)[: rounds(1, 6)]:
         feed = Feed()
@@ -57,7 +58,7 @@ def test_killed_at_every_point(cluster, start, rounds):
         check(it["name"], feed)
 
 
-@pytest.mark.parametrize("group", [False, True])
+@pytest.mark.parametrize("group", [pytest.param(False, marks=pytest.mark.whole), True])
 def test_killed_between_two_partitions_of_a_batch(cluster, start, group):
     """Spark numbers the partitions anew when it repeats a batch: those written must be known all the same."""
     feed = Feed()
@@ -68,6 +69,7 @@ def test_killed_between_two_partitions_of_a_batch(cluster, start, group):
     check(it["name"], feed)
 
 
+@pytest.mark.whole
 def test_from_the_beginning_after_its_checkpoints_were_deleted(cluster, start):
     """What the markers say of batches of the same numbers must not count."""
     feed = Feed()

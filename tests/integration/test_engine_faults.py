@@ -38,6 +38,7 @@ def test_the_broker_is_killed_and_comes_back(own, kill, start):
     check(it["name"], feed)
 
 
+@pytest.mark.whole
 def test_workers_are_killed_while_they_write(cluster, start):
     feed = Feed()
     feed.send(20_000)
@@ -51,6 +52,7 @@ def test_workers_are_killed_while_they_write(cluster, start):
     check(it["name"], feed)
 
 
+@pytest.mark.whole
 def test_an_executor_of_a_cluster_is_killed(cluster, start):
     feed = Feed()
     feed.send(20_000)
@@ -64,6 +66,7 @@ def test_an_executor_of_a_cluster_is_killed(cluster, start):
     check(it["name"], feed)
 
 
+@pytest.mark.whole
 def test_spark_itself_is_killed(cluster, start):
     feed = Feed()
     feed.send(20_000)
@@ -77,6 +80,7 @@ def test_spark_itself_is_killed(cluster, start):
     check(it["name"], feed)
 
 
+@pytest.mark.whole
 def test_an_output_topic_is_deleted_and_made_again(cluster, start):
     feed = Feed()
     feed.send(1_000)
@@ -94,6 +98,7 @@ def test_an_output_topic_is_deleted_and_made_again(cluster, start):
     assert numbers == Counter(n for _, n in feed.rows if n >= 1_000)
 
 
+@pytest.mark.whole
 def test_what_cannot_be_helped_ends_the_program_in_plain_words(cluster, start):
     feed = Feed()
     feed.send(1_000)

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.timeout(400)
 BATCH = 3_000
 
 
+@pytest.mark.whole
 def test_a_program_runs_once_at_a_time_and_can_start_again_at_once_after_a_kill(cluster, start):
     feed = Feed()
     feed.send(6_000)
@@ -46,6 +47,7 @@ def test_asked_to_stop_it_finishes_the_batch_under_way_and_goes_on_at_the_next_s
     check(it["name"], feed)
 
 
+@pytest.mark.whole
 def test_changed_steps_need_another_version_where_they_keep_state(cluster, start):
     feed = Feed()
     feed.send(5_000)
