@@ -1,6 +1,7 @@
 """TestDriver: a program fed by hand."""
 
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ from headrace.testing.topics import FileLog, Sendings, Sent, Topics
 Given = Mapping[str, Any] | bytes | str | Delete | None
 Row = dict[str, Any]
 _HEARTBEAT = "__heartbeat"
+_REMOVALS, _PAUSE = 10, 0.1  # tries to remove the folder, and seconds between them
 _NOT_RUNNING = "the TestDriver does not run; use it as 'with TestDriver(app) as t:'"
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -77,7 +79,7 @@ class TestDriver:
                 f"the TestDriver has topics only, but the stage {files.name!r} writes files; test it with to()"
             )
         self._now, self._advanced = _time(now), datetime.min.replace(tzinfo=UTC)
-        self._folder = tempfile.TemporaryDirectory(prefix="headrace-test-")
+        self._folder = tempfile.TemporaryDirectory(prefix="headrace-test-", ignore_cleanup_errors=True)
         self._topics = Topics(Path(self._folder.name) / "topics")
         self._begun = False
         self._running: list[_Running] = []
@@ -103,7 +105,7 @@ class TestDriver:
         for running in self._running:
             running.query.stop()
         self._running = []
-        self._folder.cleanup()
+        _remove(self._folder)
 
     def send(self, topic: str, rows: Given | Iterable[Given]) -> None:
         """Append events to a topic that the program reads, and wait until it has processed them.
@@ -255,6 +257,16 @@ class TestDriver:
         if not self._running:
             raise QueryError(_NOT_RUNNING)
         return self._running
+
+
+def _remove(folder: tempfile.TemporaryDirectory[str]) -> None:
+    """Remove a folder; Spark keeps state in the background, and may write there a moment after its query has ended."""
+    folder.cleanup()
+    for _ in range(_REMOVALS):
+        if not Path(folder.name).exists():
+            return
+        time.sleep(_PAUSE)
+        folder.cleanup()
 
 
 def _writers_first(stages: Sequence[Stage], app: str) -> tuple[Stage, ...]:

@@ -1,6 +1,8 @@
 """The TestDriver: a program fed by hand."""
 
+import threading
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -186,3 +188,22 @@ def test_a_stage_that_fails_says_which() -> None:
     app.stream("events", schema="id int").select(x="raise_error(concat('no ', id))").to("never")
     with TestDriver(app) as t, pytest.raises(QueryFailedError, match=r"'never' failed.*no 1"):
         t.send("events", {"id": 1})
+
+
+def test_leaves_nothing_behind_although_spark_may_still_write() -> None:
+    with TestDriver(small()) as t:
+        t.send("events", event(1))
+        folder = Path(t._folder.name)
+        late = threading.Thread(target=keep_writing, args=(folder / "checkpoints" / "ever" / "state",))
+        late.start()
+    late.join()
+    assert not folder.exists()
+
+
+def keep_writing(folder: Path) -> None:
+    """Write for a moment, as Spark's state store does in the background; until the folder is taken away."""
+    for number in range(2000):
+        try:
+            (folder / str(number)).touch()
+        except FileNotFoundError:
+            return
