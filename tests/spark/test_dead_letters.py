@@ -78,9 +78,13 @@ def test_each_is_told_once_with_its_reason() -> None:
         rows = t.read("stateless")
         assert [row["id"] for row in rows] == [1, 2, 3, 4, 5]
         assert len(rows[2]["s"]) == 5_000_000 and rows[3]["s"] == "ä\n" and rows[1]["s"] == "7"
-        assert [row["id"] for row in t.read("merged")] == [1, 2, 3, 4, 5, None]
-        assert [row["id"] for row in t.read("once")] == [None, 1, 2, 3, 4, 5]
-        assert [row["id"] for row in t.read("joined")] == [1, 2, 3, 4, 5]
+        for topic, ids in (
+            ("merged", {1, 2, 3, 4, 5, None}),
+            ("once", {1, 2, 3, 4, 5, None}),
+            ("joined", {1, 2, 3, 4, 5}),
+        ):
+            found = [row["id"] for row in t.read(topic)]  # several tasks write them: in no order
+            assert (len(found), set(found)) == (len(ids), ids)
 
 
 def check(t: TestDriver) -> None:
