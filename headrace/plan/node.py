@@ -1,6 +1,6 @@
 """The base of all plan nodes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Literal
@@ -57,14 +57,18 @@ class Node:
         """Return the step in the words of the program."""
         raise NotImplementedError
 
-    def walk(self) -> Iterator["Node"]:
-        """Yield all nodes above this one and then itself, each once, parents first."""
+    def walk(self, past: Callable[["Node"], bool] = lambda node: True) -> Iterator["Node"]:
+        """Yield all nodes above this one and then itself, each once, parents first.
+
+        Args:
+            past: Whether to go on to the parents of a node.
+        """
         seen: set[int] = set()
 
         def visit(node: Node) -> Iterator[Node]:
             if id(node) not in seen:
                 seen.add(id(node))
-                for parent in node.parents:
+                for parent in node.parents if past(node) else ():
                     yield from visit(parent)
                 yield node
 

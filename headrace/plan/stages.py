@@ -185,18 +185,8 @@ def _stages(app: str, node: Node, output: Output, name: str, where: str) -> Iter
 
 
 def _within(node: Node) -> Iterator[Node]:
-    seen: set[int] = set()
-
-    def visit(node: Node) -> Iterator[Node]:
-        if id(node) in seen:
-            return
-        seen.add(id(node))
-        if not isinstance(node, Through):
-            for parent in node.parents:
-                yield from visit(parent)
-        yield node
-
-    return visit(node)
+    """Yield the nodes of a stage: a topic between stages is its first, what lies behind is another's."""
+    return node.walk(past=lambda step: not isinstance(step, Through))
 
 
 def _check_steps(stages: Mapping[str, Stage]) -> None:
