@@ -85,6 +85,11 @@ class Stage:
         return tuple(node for node in self.nodes if isinstance(node, Source | Through))
 
     @property
+    def declared(self) -> dict[str, dict[str, str]]:
+        """Return the columns that were declared for each topic that the stage reads."""
+        return {node.topic: dict(node.columns) for node in self.inputs if isinstance(node, Source)}
+
+    @property
     def stateful(self) -> tuple[Node, ...]:
         """Return the steps that keep state."""
         return tuple(node for node in self.nodes if node.stateful)

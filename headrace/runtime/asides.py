@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame
 
 from headrace.log.dead_letters import SUFFIX
 from headrace.log.producer import LARGEST
-from headrace.plan.source import Source
 from headrace.plan.stages import FileOutput
 from headrace.runtime.home import write_json
 from headrace.runtime.lag import read_offsets
@@ -107,7 +106,7 @@ class Asides:
         self._written = number
 
     def _send(self, producer: Producer, frames: list[DataFrame], topic: str | None) -> int:
-        schemas = {node.topic: dict(node.columns) for node in self._ctx.stage.inputs if isinstance(node, Source)}
+        schemas = self._ctx.stage.declared
         count = 0
         created: set[str] = set()
         for frame in frames:

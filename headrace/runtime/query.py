@@ -13,7 +13,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.core.errors import HeadraceError, PlanError, QueryFailedError
 from headrace.log.dead_letters import OFFSET, PARTITION, REASON, SUFFIX, TOPIC
-from headrace.plan.source import Source
 from headrace.plan.stages import FileOutput, Stage, TopicOutput, read_again
 from headrace.runtime import progress
 from headrace.runtime.asides import Asides
@@ -21,7 +20,7 @@ from headrace.runtime.home import Home
 from headrace.runtime.lag import behind
 from headrace.runtime.options import Options
 from headrace.runtime.topics import heartbeat_topic, marker_topic
-from headrace.spark.columns import column, visible
+from headrace.spark.columns import plain
 from headrace.spark.encoding import encoded
 from headrace.spark.failures import failure
 from headrace.spark.files import Files
@@ -167,17 +166,15 @@ class StageQuery:
     def _write(self, low: Lowered, checkpoint: str) -> StreamingQuery:
         output, world = self.stage.output, self._world
         if isinstance(output, FileOutput):
-            return self._batches(low.rows.select(*map(column, visible(low.rows))), Files(output), checkpoint)
+            return self._batches(plain(low.rows), Files(output), checkpoint)
         again = read_again(output.topic, world.stages, world.program)
         finish, node = low.finish, self.stage.node
         if finish is None:
-            world.schemas[output.topic] = low.rows.select(*map(column, visible(low.rows))).schema
+            world.schemas[output.topic] = plain(low.rows).schema
         rows = encoded(low.rows, node, output, again) if finish is None else low.rows
         if self.realtime:
             return self._stream(rows, output.topic, checkpoint)
-        schemas = {node.topic: dict(node.columns) for node in self.stage.inputs if isinstance(node, Source)}
-        target = Target(output.topic, self.markers, world.client, schemas)
-        sink = ExactlyOnce(target)
+        sink = ExactlyOnce(Target(output.topic, self.markers, world.client, self.stage.declared))
         if finish is None:
             return self._batches(rows, sink, checkpoint)
         return self._batches(rows, lambda batch, number: sink(encoded(finish(batch), node, output), number), checkpoint)

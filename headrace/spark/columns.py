@@ -32,6 +32,11 @@ def visible(frame: DataFrame) -> list[str]:
     return [name for name in frame.columns if name not in HIDDEN]
 
 
+def plain(frame: DataFrame) -> DataFrame:
+    """Return the program's columns alone."""
+    return frame.select(*map(column, visible(frame)))
+
+
 def column(name: str) -> Column:
     """Return the column of exactly this name, whatever characters it has."""
     return F.col(quote(name))

@@ -25,7 +25,7 @@ from headrace.log.dead_letters import REASON
 from headrace.plan.source import Source
 from headrace.plan.stages import Stage, TopicOutput, read_again, topic_of
 from headrace.spark import asides
-from headrace.spark.columns import TIME, column, visible
+from headrace.spark.columns import TIME, column, plain, visible
 from headrace.spark.encoding import encoded
 from headrace.spark.failures import failure
 from headrace.spark.lower import lowered, settings_of
@@ -175,7 +175,7 @@ class TestDriver:
             self._collect(stage, shaped(low.finish(batch)) if low.finish else batch)
 
         if low.finish is None:
-            self._schemas[output.topic] = low.rows.select(*map(column, visible(low.rows))).schema
+            self._schemas[output.topic] = plain(low.rows).schema
         query = (
             (shaped(low.rows) if low.finish is None else low.rows)
             .writeStream.foreachBatch(write)
