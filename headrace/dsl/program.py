@@ -1,5 +1,6 @@
 """A program under declaration."""
 
+from datetime import timedelta
 from typing import Any
 
 from headrace.core.errors import PlanError
@@ -86,6 +87,8 @@ class Program:
             raise PlanError(f"time must be 'append' or 'processing', or name a column with event_time=; not {time!r}")
         if event_time is not None and time in ("append", "processing"):
             raise PlanError(f"event_time={event_time!r} and time={time!r} exclude each other")
+        if parse_span(lateness) > timedelta(0) and event_time is None and time is None:
+            raise PlanError("lateness= is told, but not when events happened; declare event_time= or time=")
         columns = Schema.of(schema) if schema is not None else (TEXT if format == "text" else RAW)
         keys = tuple(key) if isinstance(key, tuple | list) else () if key is None else (key,)
         source = Source(

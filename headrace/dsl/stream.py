@@ -118,6 +118,8 @@ class Stream(Rows):
     def dedupe(self, *columns: str, within: Span, name: str | None = None) -> Self:
         """Keep the first row of equal values; others within ``within`` of its time vanish.
 
+        It is forgotten when the stream's time has gone past that span: until then equal rows further away vanish too.
+
         Example:
             >>> once = orders.dedupe("order_id", within="1 hour")  # doctest: +SKIP
         """

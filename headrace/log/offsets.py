@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from headrace.core.errors import UnknownTopicError
@@ -26,17 +26,33 @@ def earliest_offsets(client: AdminClient, places: Iterable[Place], brokers: str)
     return _ask(client, places, OffsetSpec.earliest(), brokers)
 
 
-def latest_offsets(client: AdminClient, places: Iterable[Place], brokers: str) -> dict[Place, int]:
-    """Return the offset that the next event of each partition will have."""
-    return _ask(client, places, OffsetSpec.latest(), brokers)
+def latest_offsets(
+    client: AdminClient, places: Iterable[Place], brokers: str, *, committed: bool = False
+) -> dict[Place, int]:
+    """Return the offset that the next event of each partition will have.
+
+    Args:
+        client: Asks.
+        places: Topics and partitions.
+        brokers: Whom, for the message of an error.
+        committed: Stop before transactions that are still open.
+    """
+    isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+    return _ask(client, places, OffsetSpec.latest(), brokers, isolation)
 
 
-def _ask(client: AdminClient, places: Iterable[Place], spec: OffsetSpec, brokers: str) -> dict[Place, int]:
+def _ask(
+    client: AdminClient,
+    places: Iterable[Place],
+    spec: OffsetSpec,
+    brokers: str,
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+) -> dict[Place, int]:
     missing, found = set(places), dict[Place, int]()
     begun = time.monotonic()
     while missing:
         wanted = {TopicPartition(*place): spec for place in sorted(missing)}
-        for asked, done in client.list_offsets(wanted, request_timeout=PATIENCE).items():
+        for asked, done in client.list_offsets(wanted, isolation_level=isolation, request_timeout=PATIENCE).items():
             try:
                 found[asked.topic, asked.partition] = done.result().offset
             except KafkaException as error:

@@ -15,6 +15,7 @@ from headrace.core.schema import UNKNOWN, Schema, quote, shown
 
 Given = Any  # Spark SQL text, or a PySpark Column: plan/ cannot name its type
 _TABLE = "t"
+_GENERATORS = ("inline_outer", "json_tuple", "variant_explode", "variant_explode_outer")
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,18 @@ def expression(given: Given, schema: Schema, noun: str, sides: Mapping[str, Sche
             f"{noun} {shown(given)} aggregates with {aggregate.sql('spark')}, but sees one row at a time; "
             "aggregate with group_by(…).agg(…)"
         )
+    if _makes_rows(tree):
+        raise ExpressionError(
+            f"{noun} {shown(given)} would make several rows of one; compute the array, and then use explode(column)"
+        )
     check_columns(tree, schema, noun, given, sides)
     return Expression(given, type_of(tree, schema))
+
+
+def _makes_rows(tree: exp.Expr) -> bool:
+    return any(node.name.lower() in _GENERATORS for node in tree.find_all(exp.Anonymous)) or bool(
+        tree.find(exp.Explode, exp.Inline, exp.Stack)
+    )
 
 
 def is_column(given: Given) -> bool:

@@ -172,7 +172,28 @@ def cut(app: str, outputs: Sequence[tuple[Node, Output, str, str]]) -> tuple[Sta
     _check_steps(stages)
     for stage in stages.values():
         stage.check()
-    return tuple(stages.values())
+    return _writers_first(app, tuple(stages.values()))
+
+
+def _writers_first(app: str, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    """Return the stages in an order in which those that write a topic come before those that read it."""
+    ordered: dict[str, Stage] = {}
+
+    def visit(stage: Stage, path: tuple[str, ...]) -> None:
+        if stage.name in path:
+            around = " → ".join((*path[path.index(stage.name) :], stage.name))
+            raise PlanError(
+                f"the topic {writes(stage)} would feed itself, without end: {around}; write to another topic"
+            )
+        topics = {topic_of(node, app) for node in stage.inputs}
+        for writer in stages:
+            if writes(writer) in topics:
+                visit(writer, (*path, stage.name))
+        ordered.setdefault(stage.name, stage)
+
+    for stage in stages:
+        visit(stage, ())
+    return tuple(ordered.values())
 
 
 def settled(node: Node, where: str) -> Node:

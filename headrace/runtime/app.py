@@ -7,6 +7,7 @@ from headrace.core.errors import ConfigError, QueryError
 from headrace.dsl.program import Program
 from headrace.plan.describe import describe
 from headrace.plan.explain import explain
+from headrace.plan.where import declared
 from headrace.plan.windows import Span
 from headrace.runtime.options import Options
 
@@ -37,6 +38,7 @@ class App(Program):
         >>> orders.group_by("store").window(hr.tumbling("1 minute")).agg(revenue="sum(amount)").to("revenue")
     """
 
+    @declared
     def __init__(
         self,
         name: str,

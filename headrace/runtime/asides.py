@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame
 from headrace.log.dead_letters import SUFFIX
 from headrace.log.producer import LARGEST
 from headrace.plan.stages import FileOutput
+from headrace.runtime.checkpoint import Checkpoint
 from headrace.runtime.home import write_json
-from headrace.runtime.lag import read_offsets
 from headrace.runtime.progress import Offsets, Progress
 from headrace.runtime.topics import late_topic
 from headrace.spark import asides, markers
@@ -41,7 +41,7 @@ class Batch:
 class Asides:
     """Follows the batches of one stage, and writes down what they left out."""
 
-    def __init__(self, ctx: Context, topic: str, client: dict[str, Any], checkpoint: str, note: Path) -> None:
+    def __init__(self, ctx: Context, topic: str, client: dict[str, Any], checkpoint: Checkpoint, note: Path) -> None:
         self._ctx, self._markers, self._client = ctx, topic, client
         self._checkpoint, self._note = checkpoint, note
         self._watermark = 0
@@ -72,11 +72,11 @@ class Asides:
             write_json(self._note, batch.number)
 
     def _missed(self, last: int) -> Iterator[Batch]:
-        before = _offsets(self._checkpoint, last)
+        before = self._checkpoint.batch(last)
         self._watermark = before[1] if before else 0
         for number in range(last + 1, last + 1000):
-            now = _offsets(self._checkpoint, number)
-            if now is None or not (Path(self._checkpoint) / "commits" / str(number)).exists():
+            now = self._checkpoint.batch(number)
+            if now is None or not self._checkpoint.committed(number):
                 return
             begin = before[0] if before else {}
             judged = now[1] if self._ctx.stage.dedupes_alone else self._watermark
@@ -86,7 +86,7 @@ class Asides:
     def _look(self, batch: Batch) -> None:
         log = KafkaRange(self._ctx.spark, self._client, batch.begin, batch.end)
         dead = asides.dead(self._ctx, log) if batch.dead else []
-        late = asides.late(self._ctx, log, batch.watermark) if batch.dropped and batch.watermark else []
+        late = asides.late(self._ctx, log, batch.watermark) if batch.dropped else []
         self._write(batch.number, dead, late)
 
     def _write(self, number: int, dead: list[DataFrame], late: list[DataFrame]) -> None:
@@ -122,7 +122,3 @@ class Asides:
                 producer.poll(0)
                 count += 1
         return count
-
-
-def _offsets(checkpoint: str, number: int) -> tuple[Offsets, int] | None:
-    return read_offsets(checkpoint, number) if Path(checkpoint, "offsets", str(number)).exists() else None

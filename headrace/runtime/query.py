@@ -16,8 +16,9 @@ from headrace.log.dead_letters import OFFSET, PARTITION, REASON, SUFFIX, TOPIC
 from headrace.plan.stages import FileOutput, Stage, TopicOutput, read_again
 from headrace.runtime import progress
 from headrace.runtime.asides import Asides
+from headrace.runtime.catch_up import CatchUp
+from headrace.runtime.checkpoint import Checkpoint
 from headrace.runtime.home import Home
-from headrace.runtime.lag import behind
 from headrace.runtime.options import Options
 from headrace.runtime.topics import heartbeat_topic, marker_topic
 from headrace.spark.columns import plain
@@ -36,6 +37,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # seconds between two attempts
 _TRIES = 30  # failures without a finished batch between them, until a stage is given up
 _FOREVER = timedelta(days=3650)  # that a stage waits for late events while it catches up
 _TICK = 0.02  # seconds between two looks whether a batch is over
+_PATIENCE = 600.0  # seconds for the batch under way to end
 _REALTIME = "5 minutes"  # between two checkpoints of a stage that has no batches
 
 
@@ -83,8 +85,7 @@ class StageQuery:
         self.last: progress.Progress | None = None
         self.seen_at = time.monotonic()  # when an event came last
         self.catching_up = False
-        self._waiting = 0  # events that were there when it started
-        self._first: int | None = None  # the first batch since then
+        self._catch_up: CatchUp | None = None
         self.fed_by: list[StageQuery] = []
         self.rows = 0
         self.busy_seconds = 0.0  # that all batches together took
@@ -116,41 +117,40 @@ class StageQuery:
 
     def start(self) -> None:
         """Lower the stage and start it; what cannot be is raised."""
-        self._gate, self._raised, self._first = Gate(), None, None
+        self._gate, self._raised, self.last = Gate(), None, None
         world = self._world
         spark = stage_session(world.spark, {**settings_of(self.stage), **world.options.spark})
         beats = (heartbeat_topic(world.program), self.id) if self.beats else None
         most = None if self.realtime else world.options.per_batch
         log = KafkaLog(spark, world.client, world.partitions, beats, most)
         ctx = Context(spark, world.program, self.stage, log, beats[0] if beats else None, world.schemas, world.stages)
-        checkpoint = world.home.checkpoint(self.stage.name)
-        self.catching_up = self._is_behind(checkpoint)
+        place = world.home.checkpoint(self.stage.name)
+        checkpoint = Checkpoint(spark, place)
+        self._catch_up = CatchUp(
+            world.program,
+            self.stage,
+            self.fed_by,
+            partitions=world.partitions,
+            client=world.client,
+            checkpoint=checkpoint,
+            most=world.options.per_batch,
+        )
+        self.catching_up = self._catch_up.needed
         ctx.waits = _FOREVER if self.catching_up else timedelta(0)
         low = lowered(ctx)
         note = world.home.folder / "looked" / self.stage.name
         self.asides = Asides(ctx, self.markers, world.client, checkpoint, note)
         self.asides.catch_up()
-        self.last = None
-        self._query = self._write(low, checkpoint)
+        self._query = self._write(low, place)
         self.state, self.error = "running", None
-
-    def _is_behind(self, checkpoint: str) -> bool:
-        """Whether so much is waiting that it takes several batches.
-
-        Partitions are then read at different speeds, and the newest event read says nothing about what is still to
-        come. So nothing is late, and no window closes, until the stage has caught up.
-        """
-        world = self._world
-        self._waiting = behind(world.program, self.stage.inputs, world.partitions, world.client, checkpoint)
-        if not self.stage.stateful or not any(node.timed for node in self.stage.inputs):
-            return False
-        return self._waiting > world.options.per_batch or any(query.behind for query in self.fed_by)
 
     @property
     def behind(self) -> bool:
         """Whether what the stage writes is still of its backlog, and so in no order of time."""
+        if self.state == "stopped" or self._catch_up is None:
+            return False
         if self.last is None:
-            return self._waiting > 0
+            return self._catch_up.waiting > 0
         return self.catching_up or self.last.lag >= self._world.options.per_batch
 
     @property
@@ -180,14 +180,15 @@ class StageQuery:
         return self._batches(rows, lambda batch, number: sink(encoded(finish(batch), node, output), number), checkpoint)
 
     def _batches(self, rows: DataFrame, sink: Any, checkpoint: str) -> StreamingQuery:
-        gate = self._gate
+        gate, catch_up = self._gate, self._catch_up
+        assert catch_up is not None
 
         def write(batch: DataFrame, number: int) -> None:
-            gate.pass_through()
-            if self._takes_the_rest(number):
-                gate.closed = True  # to be repeated, as the first batch after the backlog
-                raise Stopped
             try:
+                gate.pass_through()
+                if catch_up.ends_with(number, lambda: gate.closed):
+                    gate.closed = True  # to be repeated, as the first batch after the backlog
+                gate.pass_through()
                 sink(batch, number)
             except BaseException as error:
                 self._raised = error
@@ -236,30 +237,20 @@ class StageQuery:
         self._follow()
         if self.state != "running":  # what the batch left out could not be written
             return
-        if self.catching_up and (self._gate.closed or (active and self._has_caught_up(self.last))):
+        if self.catching_up and (self._gate.closed or (active and self._has_caught_up())):
             logger.info("%s has caught up; windows close from now on", self.name)
-            self.stop()
+            self._halt()
             self._try_again()
         elif not active:
             self._failed(self._raised if isinstance(self._raised, HeadraceError) else self._query.exception())
 
-    def _has_caught_up(self, done: progress.Progress | None) -> bool:
-        """Whether, after a batch, the next one takes all that is left.
-
-        Of the first batch Spark may say so wrongly: if it repeats it, it has not looked what lies behind it.
-        """
-        if done is None or any(query.behind for query in self.fed_by):
+    def _has_caught_up(self) -> bool:
+        """Whether a stage that catches up has nothing left to do it with."""
+        assert self._query is not None and self._catch_up is not None
+        try:
+            return not self._query.status["isDataAvailable"] and self._catch_up.is_over()
+        except HeadraceError:  # a broker that is away: not now
             return False
-        most = self._world.options.per_batch
-        return done.lag <= most and (done.batch != self._first or self._waiting <= most)
-
-    def _takes_the_rest(self, number: int) -> bool:
-        """Whether a batch of a stage that catches up is the last of its backlog: windows must close after it."""
-        if self._first is None:
-            self._first = number
-        if not self.catching_up or self._query is None or number == self._first:
-            return False
-        return self._has_caught_up(next(reversed(list(progress.read(self._query, -1))), None))
 
     def _follow(self) -> None:
         assert self._query is not None
@@ -314,9 +305,13 @@ class StageQuery:
         except Exception:
             return False
 
-    def stop(self, patience: float = 600.0) -> None:
+    def stop(self, patience: float = _PATIENCE) -> None:
         """Stop after the batch under way; one that has not begun to write is left for the next start."""
-        query, self.state = self._query, "stopped"
+        self.state = "stopped"
+        self._halt(patience)
+
+    def _halt(self, patience: float = _PATIENCE) -> None:
+        query = self._query
         if query is None:
             return
         self._gate.closed = True

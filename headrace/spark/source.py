@@ -17,6 +17,7 @@ from headrace.spark.lowering import Context, lower
 _META = ("topic", "partition", "offset", "key", "value", "timestamp")
 _BAD = "__bad"
 _BODY = "__body"
+_SPACE = " \n\r\t"
 _TICK = timedelta(milliseconds=1)
 
 
@@ -74,12 +75,14 @@ def _raw(ctx: Context, topic: str, start: str) -> DataFrame:
 def _from_json(raw: DataFrame, ddl: str) -> tuple[DataFrame, Column]:
     """Return the columns of JSON values, and what is wrong with those that do not fit."""
     options = {"columnNameOfCorruptRecord": _BAD, "mode": "PERMISSIVE"}
-    body = F.from_json(F.col("__value").cast("string"), f"{ddl}, {_BAD} string", options)
+    text = F.col("__value").cast("string")
+    body = F.from_json(text, f"{ddl}, {_BAD} string", options)
+    ended = F.rtrim(text, F.lit(_SPACE)).endswith("}")  # Spark stops at the end of the object, whatever follows
     rows = raw.withColumn(_BODY, body)
     problem = (
         F.when(F.col("__value").isNull(), "the event has no value")
         .when(F.col(_BODY).isNull(), "the value is empty")
-        .when(F.col(_BAD).isNotNull(), "the value does not fit the schema")
+        .when(F.col(_BAD).isNotNull() | ~ended, "the value does not fit the schema")
     )
     return rows.select("*", f"{_BODY}.*"), problem
 

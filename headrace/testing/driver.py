@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,7 +73,7 @@ class TestDriver:
     __test__ = False  # pytest: not a test, in spite of its name
 
     def __init__(self, program: Program, now: str | datetime = "2024-01-01T00:00:00Z") -> None:
-        self._app, self._stages = program.name, _writers_first(program.stages, program.name)
+        self._app, self._stages = program.name, program.stages
         if files := next((stage for stage in self._stages if not isinstance(stage.output, TopicOutput)), None):
             raise PlanError(
                 f"the TestDriver has topics only, but the stage {files.name!r} writes files; test it with to()"
@@ -267,22 +267,6 @@ def _remove(folder: tempfile.TemporaryDirectory[str]) -> None:
             return
         time.sleep(_PAUSE)
         folder.cleanup()
-
-
-def _writers_first(stages: Sequence[Stage], app: str) -> tuple[Stage, ...]:
-    """Return the stages in an order in which those that write a topic come before those that read it."""
-    ordered: dict[str, Stage] = {}
-
-    def visit(stage: Stage, path: tuple[str, ...]) -> None:
-        topics = {topic_of(node, app) for node in stage.inputs}
-        for writer in stages:
-            if writer.output.name in topics and writer.name not in (*path, stage.name):
-                visit(writer, (*path, stage.name))
-        ordered.setdefault(stage.name, stage)
-
-    for stage in stages:
-        visit(stage, ())
-    return tuple(ordered.values())
 
 
 def _order(row: Row) -> tuple[Any, ...]:

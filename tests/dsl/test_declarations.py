@@ -35,6 +35,7 @@ WRONG = [
     (lambda: hr.App("my shop"), TopicNameError, "letters, digits"),
     (lambda: hr.App("x" * 101), PlanError, "the most is 100"),
     (lambda: hr.App("x", version="1/2"), TopicNameError, "letters, digits"),
+    (lambda: hr.App("x", max_batch=0), ConfigError, "whole number above 0"),
     (lambda: hr.App("x", idle="a while"), ConfigError, "write it like"),
     (lambda: app.stream("../orders", schema="a int"), TopicNameError, "letters, digits"),
     (lambda: app.stream(None, schema="a int"), TopicNameError, "letters, digits"),
@@ -60,6 +61,7 @@ WRONG = [
     (lambda: stream(schema="at timestamp", event_time="at", time="append"), PlanError, "exclude each other"),
     (lambda: stream(schema="a int", lateness="10 fortnights"), ConfigError, "use ms, seconds"),
     (lambda: stream(schema="a int", lateness=timedelta(-1)), PlanError, "must not be below 0"),
+    (lambda: stream(schema="a int", lateness="1 s"), PlanError, "declare event_time= or time="),
     (lambda: stream(schema="a int", idle="0 s"), PlanError, "leave it away for never"),
     # one row at a time
     (lambda: orders.filter("amout > 0"), ExpressionError, "did you mean 'amount'?"),
@@ -78,6 +80,8 @@ WRONG = [
     (lambda: orders.select("store", "STORE"), PlanError, "names a column twice"),
     (lambda: orders.select("store", Store="amount"), SchemaError, "rename one"),
     (lambda: orders.select(x="*"), ExpressionError, "write columns and values themselves"),
+    (lambda: orders.select(x="explode(tags)"), ExpressionError, "use explode(column)"),
+    (lambda: orders.select(x="upper(inline_outer(tags))"), ExpressionError, "use explode(column)"),
     (lambda: orders.select(__x="amount"), PlanError, "reserved; rename it"),
     (lambda: orders.with_columns(), PlanError, "with_columns(total="),
     (lambda: orders.with_columns(a="1", A="2"), SchemaError, "rename one"),
@@ -139,6 +143,8 @@ WRONG = [
     # outputs
     (lambda: orders.to("a b"), TopicNameError, "letters, digits"),
     (lambda: orders.to("out", name="../../etc"), TopicNameError, "letters, digits"),
+    (lambda: orders.to("orders"), PlanError, "would feed itself"),
+    (lambda: orders.through("orders").to("out"), PlanError, "would feed itself"),
     (lambda: orders.to("out", format="avro"), PlanError, "must be one of json, text, raw"),
     (lambda: orders.to("out", format="text"), PlanError, "the one column 'value'"),
     (lambda: orders.to("out", partitions="4"), PlanError, "whole number above 0"),

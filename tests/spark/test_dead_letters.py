@@ -18,7 +18,7 @@ FINE: list[Any] = [
     {"id": 2, "at": iso(0), "extra": {"deep": [1, 2]}, "x": 5, "s": 7, "n": 1},
     {"id": None, "at": iso(0), "list": [1, None], "map": {"a": None}, "who": {"name": None}},
     {"id": 3, "at": "2024-05-01 10:00:00", "s": "ä" * 5_000_000},
-    b'  {"id": 4, "at": "2024-05-01T12:00:00+02:00", "s": "\\u00e4\\n", "x": "NaN"}',
+    b'  {"id": 4, "at": "2024-05-01T12:00:00+02:00", "s": "\\u00e4\\n", "x": "NaN"} \r\n\t',
     {"id": 5, "at": iso(0), "extra": "x" * 5_000_000},
 ]
 BAD: list[tuple[Any, str]] = [
@@ -57,6 +57,7 @@ BAD: list[tuple[Any, str]] = [
     ({"map": {"a": "b"}, "at": iso(0)}, '\'map\' is {"a":"b"}, not map'),
     ({"who": {"age": "old"}, "at": iso(0)}, '\'who\' is {"age":"old"}, not struct'),
     ({"who": [], "at": iso(0)}, "'who' is [], not struct"),
+    (GOOD + b" and more", "not JSON"),
 ]
 
 
