@@ -9,11 +9,14 @@ from pathlib import Path
 
 import psutil
 
-from bench import broker, clients, conversations
+from bench import broker, clients, conversations, engine, latency
 from headrace.core.java import find_java
 from headrace.core.settings import Settings
 from headrace.log.broker.cluster import Cluster
 
+Row = tuple[str, str, str]  # what, measured, goal
+Rows = list[Row]
+Latency = tuple[float, float]  # p50 and p99 in seconds
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 
@@ -32,50 +35,104 @@ def main() -> None:
 
 
 def _page(cluster: Cluster) -> str:
+    log = _table(_log(cluster))
+    return f"""# Benchmarks
+
+Written by `make bench` on {datetime.now(UTC):%d %B %Y}: {os.cpu_count()} cores, {_memory()}, {platform.system()},
+Python {platform.python_version()}, Java {find_java().version}, Spark {version("pyspark")}, confluent-kafka
+{version("confluent-kafka")}. The broker runs beside what is measured. Ratios hold on other machines; absolute figures
+do not.
+
+## The engine
+
+{_table(_engine())}
+
+Both sides of a ratio run in one Spark session with the same settings, in turns, {engine.ROUNDS} rounds after one that
+does not count; the ratio is the median of the rounds' ratios. They read the same {engine.EVENTS:,} JSON events from two
+partitions, {engine.BATCH:,} a batch, and a rate is events by the seconds that the batches took. The program by hand
+reads, parses and computes with plain PySpark. It has Headrace's exactly-once sink too, because PySpark has none; it
+looks for no dead letters and no late events. How much the sink itself costs is measured on rows that need no work,
+beside the sink that Spark brings, which may write a row twice.
+
+Latency is from just before an event is sent to just after its row is read from the output, for
+{latency.EVENTS - latency.WARM:,} events at {1 / latency.PAUSE:.0f} a second, each kind in a process of its own. Stock
+is a program by hand with the settings that Spark comes with, and its own sink.
+
+## The log
+
+{log}
+
+Both loops of a ratio send, or read and decode, the same {clients.EVENTS:,} invoices of {len(clients.SAMPLE)} bytes,
+with the same settings of the Kafka client, on the same broker, in turns, {clients.ROUNDS} rounds; the ratio is the
+median of the rounds' ratios. The bare producer loop calls `produce` and `poll` with `orjson.dumps` and looks at no
+delivery report; the bare consumer loop calls `consume` with batches of 1,000 and `orjson.loads`. `Producer` in addition
+checks that the topic exists, counts, and keeps every failed delivery; `Consumer` in addition commits only what was
+handled. Joining the group is not counted.
+"""
+
+
+def _table(rows: Rows) -> str:
+    lines = [f"| {what} | {figure} | {goal} |" for what, figure, goal in rows]
+    return "\n".join(["| what | measured | goal |", "|---|---|---|", *lines])
+
+
+def _log(cluster: Cluster) -> Rows:
     first, memory = broker.first_start(cluster)
     later = broker.later_start(cluster)
     listing = broker.topic_list()
     rates = clients.measure()
     confirmed, along = conversations.queue_rates()
     p50, p99, in_flight = conversations.request_figures()
-    rows = [
+    return [
         ("broker ready, first start with formatting", f"{first:.1f} s", "at most 5 s"),
         ("broker ready, later starts", f"{later:.1f} s", "at most 5 s"),
         ("broker's resident memory when ready", f"{memory / 1e6:.0f} MB", "at most 350 MB"),
         ("`headrace topic list`, as a process", f"{listing:.2f} s", "at most 1 s"),
-    ]
-    rows += [
-        (
-            f"`{name}` with JSON values beside a bare confluent-kafka loop",
-            f"{ours / 1000:,.0f} k/s and {bare / 1000:,.0f} k/s: {ratio:.2f} times",
-            "at least 0.8 times",
-        )
-        for name, (ours, bare, ratio) in rates.items()
-    ]
-    rows += [
+        *(
+            (f"`{name}` with JSON values beside a bare confluent-kafka loop", _ratio(rate), "at least 0.8 times")
+            for name, rate in rates.items()
+        ),
         ("`Queue`, one worker, each acknowledgement confirmed", f"{confirmed:,.0f} jobs/s", ""),
         ("`Queue`, one worker, acknowledgements sent along (`confirm=False`)", f"{along:,.0f} jobs/s", ""),
-        ("`Requester` to `Responder` and back, one at a time", f"p50 {p50 * 1000:.1f} ms, p99 {p99 * 1000:.1f} ms", ""),
+        ("`Requester` to `Responder` and back, one at a time", f"p50 {_ms(p50)}, p99 {_ms(p99)}", ""),
         (f"the same with {conversations.IN_FLIGHT:,} in flight", f"{in_flight:,.0f} requests/s", ""),
     ]
-    table = "\n".join(f"| {what} | {figure} | {goal} |" for what, figure, goal in rows)
-    return f"""# Benchmarks
 
-Written by `make bench` on {datetime.now(UTC):%d %B %Y}: {os.cpu_count()} cores, {_memory()}, {platform.system()},
-Python {platform.python_version()}, Java {find_java().version}, confluent-kafka {version("confluent-kafka")}. The
-broker runs beside what is measured. Ratios hold on other machines; absolute figures do not.
 
-| what | measured | goal |
-|---|---|---|
-{table}
+def _engine() -> Rows:
+    taken = latency.measure()  # first: each kind has the machine for itself
+    engine.prepare()
+    rates, sink, poison = engine.throughput(), engine.sink_rates(), engine.poison_rates()
+    return [
+        *((f"{name}, beside the same by hand", _ratio(rate), "at least 0.95 times") for name, rate in rates.items()),
+        ("the exactly-once sink, beside Spark's own", _ratio(sink), "at least 0.7 times"),
+        *(
+            (f"{name} with one event in {engine.POISON} no JSON, beside none", _ratio(rate), "at least 0.8 times")
+            for name, rate in poison.items()
+        ),
+        _beside("filter, topic to topic", taken["tuned"], taken["stock"]),
+        _beside("windowed aggregate, topic to topic", taken["tuned-window"], taken["stock-window"]),
+        ("filter in real time, topic to topic", _span(taken["realtime"]), "p50 at most 20 ms"),
+        ("`TestDriver`, one further `send` and `read`", f"{engine.driver_step():.2f} s", "at most 2 s"),
+    ]
 
-How the ratios come about: both loops send, or read and decode, the same {clients.EVENTS:,} invoices of
-{len(clients.SAMPLE)} bytes, with the same settings of the Kafka client, on the same broker, in turns,
-{clients.ROUNDS} rounds; the ratio is the median of the rounds' ratios. The bare producer loop calls `produce` and
-`poll` with `orjson.dumps` and looks at no delivery report; the bare consumer loop calls `consume` with batches of
-1,000 and `orjson.loads`. `Producer` in addition checks that the topic exists, counts, and keeps every failed delivery;
-`Consumer` in addition commits only what was handled. Joining the group is not counted.
-"""
+
+def _beside(what: str, ours: Latency, stock: Latency) -> Row:
+    figure = f"{_span(ours)}; stock {_span(stock)}: {ours[0] / stock[0]:.2f} times"
+    return what, figure, "p50 at most 0.6 times"
+
+
+def _span(taken: Latency) -> str:
+    return f"p50 {_ms(taken[0])}, p99 {_ms(taken[1])}"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"
+
+
+def _ratio(rate: tuple[float, float, float]) -> str:
+    ours, theirs, ratio = rate
+    return f"{ours / 1000:,.0f} k/s and {theirs / 1000:,.0f} k/s: {ratio:.2f} times"
 
 
 def _memory() -> str:

@@ -17,6 +17,7 @@ from headrace.log.connection import connect
 from headrace.spark import markers
 from headrace.spark.session import session, stage_session
 from headrace.spark.sink import ExactlyOnce, Target
+from headrace.testing import TestDriver
 
 EVENTS = 1_500_000
 BATCH = 500_000
@@ -133,7 +134,7 @@ def throughput() -> Rates:
     session()
     rates: Rates = {}
     for job in JOBS:
-        declared(job.declare, rounds=1)  # warms up what is compiled while it runs
+        declared(job.declare)  # warms up what is compiled while it runs
         by_hand(job.by_hand, job.mode)
         pairs = [(declared(job.declare), by_hand(job.by_hand, job.mode)) for _ in range(ROUNDS)]
         rates[job.name] = _summary(pairs)
@@ -145,7 +146,7 @@ def _summary(pairs: list[tuple[float, float]]) -> tuple[float, float, float]:
     return ours, theirs, statistics.median(one / other for one, other in pairs)
 
 
-def declared(declare: Callable[[hr.App], None], rounds: int = 0) -> float:
+def declared(declare: Callable[[hr.App], None]) -> float:
     """Return the events per second of a Headrace program over what the topics hold."""
     app = hr.App(f"bench-{uuid.uuid4().hex[:8]}", max_batch=BATCH)
     declare(app)
@@ -230,3 +231,17 @@ def poison_rates() -> Rates:
         name: _summary([(declared(kind("bench-poison")), declared(kind("bench"))) for _ in range(ROUNDS)])
         for name, kind in kinds.items()
     }
+
+
+def driver_step(steps: int = 10) -> float:
+    """Return the median seconds of a further send and read of a windowed aggregation in a TestDriver."""
+    app = hr.App("bench-driver")
+    _window_declared(app)
+    taken = []
+    with TestDriver(app) as driver:
+        for number in range(steps + 1):
+            begun = time.perf_counter()
+            driver.send("bench", {"id": number, "user": "u1", "amount": 1.0, "at": f"2024-05-01T10:00:{number:02}Z"})
+            assert driver.read(f"{app.name}-out")[-1]["n"] == number + 1
+            taken.append(time.perf_counter() - begun)
+    return statistics.median(taken[1:])

@@ -10,7 +10,6 @@ from confluent_kafka import Producer
 from pyspark.sql import DataFrame
 
 from headrace.log.dead_letters import SUFFIX
-from headrace.log.producer import LARGEST
 from headrace.plan.stages import FileOutput
 from headrace.runtime.checkpoint import Checkpoint
 from headrace.runtime.home import write_json
@@ -21,9 +20,7 @@ from headrace.spark.kafka import KafkaRange
 from headrace.spark.lowering import Context
 from headrace.spark.sink import create_dead_letters, headers_of
 
-_COMMIT = 120.0  # seconds
 _PART = "all"
-_LARGE = {"message.max.bytes": 2 * LARGEST, "transaction.timeout.ms": 900_000}
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ class Asides:
         if self._producer is None:
             run = uuid.uuid4().hex
             self._written = markers.recover(self._client, self._markers, markers.ASIDES, run).get(_PART, -1)
-            self._producer = markers.writer({**self._client, **_LARGE}, self._markers, markers.ASIDES, run)
+            self._producer = markers.writer(self._client, self._markers, markers.ASIDES, run)
         producer = self._producer
         if self._written >= number:
             return
@@ -102,7 +99,7 @@ class Asides:
         self.dead += self._send(producer, dead, None)
         self.late += self._send(producer, late, late_topic(self._ctx.app))
         markers.note(producer, self._markers, markers.ASIDES, _PART, number)
-        producer.commit_transaction(_COMMIT)
+        producer.commit_transaction(markers.COMMIT)
         self._written = number
 
     def _send(self, producer: Producer, frames: list[DataFrame], topic: str | None) -> int:

@@ -16,12 +16,21 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from headrace.core.errors import TransactionError
 from headrace.log.client import open_client, translate
+from headrace.log.producer import DEFAULTS, LARGEST
 
 PARTITIONS = 3
+COMMIT = 120.0  # seconds for a transaction to be committed
 ROWS, ASIDES, _RUNS = 0, 1, 2
 _AT_ONCE = 8
 _PATIENCE = 60.0  # seconds until an earlier transaction must be over
 _BATCH, _WRITER = "batch/", "writer/"
+_WRITING = {
+    **DEFAULTS,
+    "queue.buffering.max.messages": 1_000_000,
+    "queue.buffering.max.kbytes": 262_144,
+    "message.max.bytes": 2 * LARGEST,
+    "transaction.timeout.ms": 900_000,  # the most that brokers allow unless told: a batch may take long
+}
 
 
 def note(producer: Producer, topic: str, place: int, part: str, batch: int) -> None:
@@ -68,7 +77,7 @@ def _tell(client: Mapping[str, Any], topic: str, place: int, notes: Mapping[str,
 
 
 def _begin(client: Mapping[str, Any], name: str) -> Producer:
-    producer = open_client(Producer, {**client, "transactional.id": name})
+    producer = open_client(Producer, {**_WRITING, **client, "transactional.id": name})
     try:
         producer.init_transactions(_PATIENCE)
     except KafkaException as error:
@@ -91,11 +100,13 @@ def _read(
     try:
         consumer.assign([TopicPartition(topic, place, 0)])
         while True:
-            for message in consumer.consume(1000, 1.0):
-                if message.error() is None:
-                    yield (message.key() or b"").decode(), message.value()
-                elif _ended(message):
-                    return
+            message = consumer.poll(1.0)
+            if message is None:
+                continue
+            if message.error() is None:
+                yield (message.key() or b"").decode(), message.value()
+            elif _ended(message):
+                return
     finally:
         consumer.close()
 

@@ -18,25 +18,15 @@ from pyspark.sql import DataFrame
 
 from headrace.core.errors import TransactionError
 from headrace.log.dead_letters import OFFSET, PARTITION, REASON, SUFFIX, TOPIC
-from headrace.log.producer import DEFAULTS, LARGEST
+from headrace.log.producer import LARGEST
 from headrace.log.topics import Topics
 from headrace.spark import markers
 from headrace.spark.diagnosis import diagnose
 
 _PRODUCERS: dict[str, tuple[str, int, Producer]] = {}  # by topic of markers; with the run and process that opened it
 _KNOWN: set[str] = set()  # dead-letter topics that exist
-_SETTINGS = {
-    **DEFAULTS,
-    "queue.buffering.max.messages": 1_000_000,
-    "queue.buffering.max.kbytes": 262_144,
-    "message.max.bytes": 2 * LARGEST,
-    "transaction.timeout.ms": 900_000,  # the most that brokers allow unless told: a batch may take long
-    "delivery.timeout.ms": 120_000,
-}
-_COMMIT = 120.0  # seconds
 _SERVE_EVERY = 1024
 _REPORT = pa.schema([("written", pa.int64()), ("dead", pa.int64())])
-
 _REPORT_DDL = "written bigint, dead bigint"
 
 
@@ -132,7 +122,7 @@ def _write(target: Target, part: str, batches: Iterable[pa.RecordBatch]) -> Iter
             more = _send(producer, target, batch)
             written, dead = written + more[0], dead + more[1]
         markers.note(producer, target.markers, markers.ROWS, part, target.batch)
-        producer.commit_transaction(_COMMIT)
+        producer.commit_transaction(markers.COMMIT)
     except BaseException as error:
         _give_up(target, producer)
         if isinstance(error, KafkaException):
@@ -145,7 +135,7 @@ def _producer(target: Target) -> Producer:
     """Return this worker's producer for the query: to open one takes half a second, so it is kept."""
     run, process, producer = _PRODUCERS.get(target.markers, ("", 0, None))
     if producer is None or process != os.getpid() or run != target.run:
-        producer = markers.writer({**_SETTINGS, **target.client}, target.markers, markers.ROWS, target.run)
+        producer = markers.writer(target.client, target.markers, markers.ROWS, target.run)
         _PRODUCERS[target.markers] = (target.run, os.getpid(), producer)
     return producer
 
@@ -154,7 +144,7 @@ def _give_up(target: Target, producer: Producer) -> None:
     _PRODUCERS.pop(target.markers, None)
     try:
         producer.purge()
-        producer.abort_transaction(_COMMIT)
+        producer.abort_transaction(markers.COMMIT)
     except (KafkaException, BufferError):
         pass  # the next run ends it
 
