@@ -18,7 +18,7 @@ from headrace.runtime.topics import late_topic
 from headrace.spark import asides, markers
 from headrace.spark.kafka import KafkaRange
 from headrace.spark.lowering import Context
-from headrace.spark.sink import create_dead_letters, headers_of
+from headrace.spark.sending import create_dead_letters, headers_of
 
 _PART = "all"
 

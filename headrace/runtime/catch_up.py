@@ -56,7 +56,9 @@ class CatchUp:
         self._admin, self._brokers = admin_client(client), str(client["bootstrap.servers"])
         self._checkpoint, self._feeding, self._most = checkpoint, feeding, most
         self._near = False  # whether the batch to come takes all that was there when the last one was written
-        self.waiting = self._after(checkpoint.done())
+        done = checkpoint.done()
+        self.ran_before = done is not None
+        self.waiting = self._after(done)
         timed = bool(stage.stateful) and any(node.timed for node in stage.inputs)
         self.needed = timed and (self._after(checkpoint.planned()) > most or self._fed_by_backlog)
 

@@ -9,7 +9,7 @@ from headrace.log.dead_letters import SUFFIX
 from headrace.log.topics import DEFAULT_PARTITIONS, Topics
 from headrace.plan.stages import FileOutput, Stage, TopicOutput, topic_of
 from headrace.spark import markers
-from headrace.spark.sink import create_dead_letters
+from headrace.spark.sending import create_dead_letters
 
 
 def heartbeat_topic(program: str) -> str:

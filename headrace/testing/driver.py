@@ -30,8 +30,8 @@ from headrace.spark.encoding import encoded
 from headrace.spark.failures import failure
 from headrace.spark.lower import lowered, settings_of
 from headrace.spark.lowering import Context
+from headrace.spark.sending import headers_of
 from headrace.spark.session import session, stage_session
-from headrace.spark.sink import headers_of
 from headrace.testing.topics import FileLog, Sendings, Sent, Topics
 
 Given = Mapping[str, Any] | bytes | str | Delete | None

@@ -111,8 +111,8 @@ class _Target:
     def between_partitions(self) -> None:
         writer, driver, group = sink._writer, os.getpid(), os.getpgid(0) if self.group else 0
 
-        def wrapped(target):
-            write = writer(target)
+        def wrapped(target, *rest):
+            write = writer(target, *rest)
             if target.topic != self.stage or not self._due():
                 return write
             chosen = int(self.delay * 1000) % 2  # the task that commits and then kills

@@ -23,6 +23,7 @@ events.group_by("k").window(hr.tumbling(size), emit="final").agg(**aggregates).t
 
 if tries := told.get("tries"):
     query._TRIES = tries
+query._SMALL = told.get("small", query._SMALL)
 if kill := told.get("kill"):
     checkpoints = Path(os.environ["HEADRACE_HOME"]) / "programs" / name / str(version) / "checkpoints"
     killing.arm(folder=checkpoints, **{**kill, "stage": {"out": out, "sums": sums}[kill["stage"]]})

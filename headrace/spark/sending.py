@@ -1,0 +1,85 @@
+"""Rows, and what could not be processed, as messages of a Kafka producer."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import Producer
+
+from headrace.log.dead_letters import OFFSET, PARTITION, REASON, SUFFIX, TOPIC
+from headrace.log.producer import LARGEST
+from headrace.log.topics import Topics
+from headrace.spark.diagnosis import diagnose
+
+Schemas = Mapping[str, Mapping[str, str]]  # of the input topics, to say what is wrong with dead letters
+_KNOWN: set[str] = set()  # dead-letter topics that exist
+_SERVE_EVERY = 1024
+
+
+class Sender:
+    """Sends rows to a topic, and dead ones to the dead letters of the topics they came from."""
+
+    def __init__(self, producer: Producer, topic: str, client: Mapping[str, Any], schemas: Schemas) -> None:
+        self._producer, self._topic, self._client, self._schemas = producer, topic, client, schemas
+
+    def send(self, rows: pa.RecordBatch) -> None:
+        """Send a batch of the columns key, value and dead."""
+        dead = rows.column("dead")
+        if dead.null_count < len(dead):
+            for letter in dead.drop_null().to_pylist():
+                self._letter(letter)
+            rows = rows.filter(dead.is_null())
+        keys, values = rows.column("key").to_pylist(), rows.column("value").to_pylist()
+        produce, topic = self._producer.produce, self._topic
+        for number, (key, value) in enumerate(zip(keys, values, strict=True)):
+            if value is not None and len(value) > LARGEST - 1000:
+                self._too_large(key, value)
+                continue
+            if number % _SERVE_EVERY == 0:
+                self._producer.poll(0)
+            try:
+                produce(topic, value, key)
+            except BufferError:
+                self._patiently(value, key)
+
+    def _patiently(self, value: bytes | None, key: bytes | None) -> None:
+        while True:
+            self._producer.poll(0.05)
+            try:
+                self._producer.produce(self._topic, value, key)
+            except BufferError:
+                continue
+            return
+
+    def _too_large(self, key: bytes | None, value: bytes) -> None:
+        reason = f"the row has {len(value)} bytes, the most is {LARGEST - 1000}"
+        place = {"topic": self._topic, "partition": -1, "offset": -1}
+        self._letter({"reason": reason, **place, "key": key, "value": value[:LARGEST]})
+
+    def _letter(self, letter: Mapping[str, Any]) -> None:
+        topic = letter["topic"] + SUFFIX
+        if topic not in _KNOWN:
+            create_dead_letters(topic, self._client)
+            _KNOWN.add(topic)
+        self._producer.produce(topic, letter["value"], letter["key"], headers=headers_of(letter, self._schemas))
+        self._producer.poll(0)
+
+
+def create_dead_letters(topic: str, client: Mapping[str, Any]) -> None:
+    """Create a topic for dead letters where it is missing; it takes events that no other takes."""
+    config = {name: value for name, value in client.items() if name != "bootstrap.servers"}
+    with Topics(client["bootstrap.servers"], config=config) as topics:
+        topics.create(topic, partitions=1, exist_ok=True, config={"max.message.bytes": str(2 * LARGEST)})
+
+
+def headers_of(letter: Mapping[str, Any], schemas: Schemas) -> list[tuple[str, str | bytes | None]]:
+    """Return the headers that tell why an event was put aside, and whence it came."""
+    reason, schema = letter["reason"], schemas.get(letter["topic"])
+    if schema is not None and reason == "the value does not fit the schema":
+        reason = diagnose(letter["value"], schema)
+    return [
+        (REASON, reason),
+        (TOPIC, letter["topic"]),
+        (PARTITION, str(letter["partition"])),
+        (OFFSET, str(letter["offset"])),
+    ]
