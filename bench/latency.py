@@ -17,9 +17,9 @@ from headrace.log import Consumer, Producer, Topics
 from headrace.log.connection import connect
 
 KINDS = ("stock", "tuned", "stock-window", "tuned-window", "realtime")
-EVENTS = 1500
+EVENTS = 3500
 PAUSE = 0.02  # seconds between two events
-WARM = 500  # first events, which are not counted
+WARM = 2000  # first events, which are not counted: Java compiles while it runs
 SCHEMA = "id bigint, sent double, at timestamp"
 
 

@@ -21,6 +21,7 @@ EXACT = {  # taken as they are, without what they ask for: Spark has the rest
         "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",  # later ones are not everywhere; it fits
         "org.apache.kafka:kafka-clients:3.9.2",
         "org.apache.commons:commons-pool2:2.13.1",
+        "com.globalmentor:hadoop-bare-naked-local-fs:0.1.0",  # local files without a process for each chmod
     ],
 }
 LOCK = Path(__file__).parent.parent / "headrace" / "core" / "jars.lock"

@@ -47,6 +47,14 @@ def compute(expression: Expression) -> Column:
     return expression.column if expression.column is not None else F.expr(expression.sql)
 
 
+def once(costly: Column) -> Column:
+    """Keep Spark from computing a column anew wherever it is used, as it does for filters, which it moves below it.
+
+    What depends on the partition stays where it is; the condition itself is always true.
+    """
+    return F.when(F.spark_partition_id() >= 0, costly)
+
+
 def span(given: timedelta) -> str:
     """Return a time span as Spark writes it."""
     return f"{milliseconds(given)} milliseconds"

@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_FILES = "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem"
 _CORES = max(2, os.cpu_count() or 2)
 
 TUNING: dict[str, str] = {
-    # Hadoop's default for local files starts a process for each; a micro-batch then takes 70 ms longer.
+    # The default looks at links, by a process for each file: a micro-batch then takes 70 ms longer.
     "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
     # State on disk: it may outgrow memory. Changes are logged, instead of whole files for each batch.
     "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
@@ -69,8 +70,12 @@ def session(
     find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     jars = [str(path) for path in provide(locked("spark"), Settings.load().jars)]
-    builder = SparkSession.builder.master(master or f"local[{max(_CORES, slots)}]").appName("headrace")
+    master = master or f"local[{max(_CORES, slots)}]"
+    builder = SparkSession.builder.master(master).appName("headrace")
     settings = {**_STATIC, **TUNING, "spark.sql.warehouse.dir": tempfile.gettempdir(), "spark.jars": ",".join(jars)}
+    if master.startswith("local["):  # Hadoop's own starts a process for each file that is written, to chmod it
+        settings["spark.hadoop.fs.file.impl"] = _FILES
+        settings["spark.driver.extraClassPath"] = next(jar for jar in jars if "local-fs" in jar)
     for name, value in {**settings, **(options or {})}.items():
         builder = builder.config(name, value)
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what fails in a batch is told by the runtime, in words
@@ -84,9 +89,12 @@ def session(
 
 def stage_session(spark: "SparkSession", settings: Mapping[str, Any]) -> "SparkSession":
     """Return a session with settings of its own, in the same Spark."""
+    from pyspark.errors import AnalysisException  # noqa: PLC0415 - as above
+
     own = spark.newSession()
     for name, value in {**TUNING, **settings}.items():
-        own.conf.set(name, str(value))
+        with suppress(AnalysisException):  # what cannot be changed any more was set when Spark was started
+            own.conf.set(name, str(value))
     return own
 
 

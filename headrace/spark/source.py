@@ -11,7 +11,7 @@ from headrace.plan.dedupe import Dedupe
 from headrace.plan.join import Join
 from headrace.plan.source import Source, Through
 from headrace.plan.stages import Stage, topic_of
-from headrace.spark.columns import DEAD, ORIGIN, TIME, column, compute, interval, span
+from headrace.spark.columns import DEAD, ORIGIN, TIME, column, compute, interval, once, span
 from headrace.spark.lowering import Context, lower
 
 _META = ("topic", "partition", "offset", "key", "value", "timestamp")
@@ -76,8 +76,9 @@ def _from_json(raw: DataFrame, ddl: str) -> tuple[DataFrame, Column]:
     """Return the columns of JSON values, and what is wrong with those that do not fit."""
     options = {"columnNameOfCorruptRecord": _BAD, "mode": "PERMISSIVE"}
     text = F.col("__value").cast("string")
-    body = F.from_json(text, f"{ddl}, {_BAD} string", options)
-    ended = F.rtrim(text, F.lit(_SPACE)).endswith("}")  # Spark stops at the end of the object, whatever follows
+    body = once(F.from_json(text, f"{ddl}, {_BAD} string", options))
+    last = F.substring("__value", -1, 1)  # Spark stops at the end of the object, whatever follows
+    ended = (last == F.lit(b"}")) | F.rtrim(text, F.lit(_SPACE)).endswith("}")
     rows = raw.withColumn(_BODY, body)
     problem = (
         F.when(F.col("__value").isNull(), "the event has no value")
