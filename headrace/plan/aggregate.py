@@ -63,7 +63,7 @@ class Aggregate(Node):
         if self.emit == "updates" and (before := next((n for n in within if n.stateful), None)):
             raise PlanError(
                 f"emit='updates' cannot follow '{before.label}' in one step: use emit='final', or write that "
-                "with .through(topic) first"
+                "with .to(topic) and read it with app.stream(topic, …)"
             )
 
     @property

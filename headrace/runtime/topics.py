@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headrace.core.errors import TopicError
 from headrace.log.client import admin_client, metadata
 from headrace.log.dead_letters import SUFFIX
 from headrace.log.topics import DEFAULT_PARTITIONS, Topics
@@ -51,10 +50,6 @@ def prepare(
             create(marker_topic(program, version, stage.name), markers.PARTITIONS, compact=True)
             if isinstance(stage.output, FileOutput):
                 continue
-            if stage.output.topic in inputs:
-                raise TopicError(
-                    f"the stage {stage.name!r} reads and writes {stage.output.topic!r}: it would go round forever"
-                )
             if stage.output.latency == "realtime":  # its dead letters are written by Spark, which creates no topic
                 for name in inputs:
                     create_dead_letters(name + SUFFIX, client)

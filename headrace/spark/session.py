@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_FILES = "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem"
+_FILES = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
 _CORES = max(2, os.cpu_count() or 2)
 
 TUNING: dict[str, str] = {

@@ -145,6 +145,7 @@ WRONG = [
     (lambda: orders.to("out", name="../../etc"), TopicNameError, "letters, digits"),
     (lambda: orders.to("orders"), PlanError, "would feed itself"),
     (lambda: orders.through("orders").to("out"), PlanError, "would feed itself"),
+    (lambda: [stream(schema="a int").to("r"), app.stream("r", schema="a int").to("s")], PlanError, "r → s → r"),
     (lambda: orders.to("out", format="avro"), PlanError, "must be one of json, text, raw"),
     (lambda: orders.to("out", format="text"), PlanError, "the one column 'value'"),
     (lambda: orders.to("out", partitions="4"), PlanError, "whole number above 0"),

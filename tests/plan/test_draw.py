@@ -44,14 +44,7 @@ def program(*stages):
     return {"program": "p", "version": "1", "stages": list(stages)}
 
 
-def loop():
-    app = hr.App("loop")
-    app.stream("a", schema="x int").to("b")
-    app.stream("b", schema="x int").to("a")
-    return app
-
-
-@pytest.mark.parametrize("app", [retail, counts, loop])
+@pytest.mark.parametrize("app", [retail, counts])
 def test_boxes_do_not_overlap_and_steps_lie_in_their_stage(app):
     boxes = shapes(draw(app().describe()))
     frames = [box for box in boxes if box[0] == "stage"]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import headrace as hr
-from headrace.core.errors import AlreadyRunningError, QueryError, StateChangedError, TopicError, UnknownQueryError
+from headrace.core.errors import AlreadyRunningError, QueryError, StateChangedError, UnknownQueryError
 from headrace.core.settings import Settings
 from headrace.log import Producer
 from headrace.runtime import control
@@ -198,10 +198,16 @@ def test_queries_are_seen_and_steered_from_outside(app, source, name, headrace):
         control.order(Settings.load(), query, "stop")
 
 
-def test_a_stage_that_reads_what_it_writes_is_refused(app, source):
-    app.stream(source, schema="n int").to(source)
-    with pytest.raises(TopicError, match="round"):
-        app.start()
+def test_checkpoints_at_an_address_and_settings_that_hold_since_spark_was_started(name, source, tmp_path):
+    folder = tmp_path / "checkpoints"
+    for number in range(2):
+        app = hr.App(name, checkpoints=folder.as_uri(), max_batch=10, spark={"spark.driver.memory": "1g"})
+        events = app.stream(source, schema="k string, n int, at timestamp", event_time="at")
+        events.group_by("k").window(hr.tumbling("1 minute"), emit="final").agg(total="sum(n)").to(f"{name}-sums")
+        send(source, [event("a", n, 60 * number + n) for n in range(40)])  # more than one batch behind
+        app.run(drain=True)
+    assert [row.value["total"] for row in read(f"{name}-sums")] == [sum(range(40))]
+    assert (folder / name / "1" / f"{name}-sums" / "offsets").is_dir()
 
 
 def test_a_missing_input_is_created(app, name):
