@@ -60,4 +60,4 @@ def _how(stage: Stage) -> str:
         return ": a folder for each batch, replaced if it is repeated"
     if stage.output.latency == "realtime":
         return ": within milliseconds, without batches"
-    return ": a transaction for each partition of a batch"
+    return ": transactions with a marker for each batch"

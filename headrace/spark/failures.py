@@ -8,7 +8,8 @@ from headrace.core.errors import HeadraceError, PlanError, QueryFailedError
 from headrace.plan.stages import Stage
 
 _NOISE = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
-_CLASS = re.compile(r"^\[([A-Z0-9_.]+)\]\s*")
+_CLASS = re.compile(r"^(?:[\w.$]+: )?\[([A-Z0-9_.]+)\]\s*")
+_JAVA = re.compile(r"^(?:Caused by)?: (?!py4j)([\w.$]+(?:Error|Exception)\b.*)", re.MULTILINE)
 
 
 @contextmanager
@@ -38,15 +39,24 @@ def failure(stage: str, error: BaseException, where: str = "") -> QueryFailedErr
 def reason(error: BaseException) -> str:
     """Return the first cause of an error of Spark, without the stack traces of Java and Python in it."""
     text = str(error)
-    if found := _python_error(text):
+    if hint := next((hint for sign, hint in _HINTS.items() if sign in text), None):
+        return hint
+    found = _python_error(text)
+    if found and not found.startswith("Py4J"):
         return found
+    if causes := _JAVA.findall(text):  # what Python only passes on
+        return _plain(causes[-1])
     for line in text.splitlines():
         if line.strip() and not line.startswith(("[STREAM_FAILED]", "=== ", "Traceback", "\tat ", "  File ")):
-            plain = _NOISE.sub("", _CLASS.sub("", line.strip()))
-            for prefix in ("Job aborted due to stage failure: ", "org.apache.spark.", "java.lang."):
-                plain = plain.removeprefix(prefix)
-            return _known(text) or plain
+            return _plain(line)
     return type(error).__name__
+
+
+def _plain(line: str) -> str:
+    plain = _NOISE.sub("", _CLASS.sub("", line.strip()))
+    for prefix in ("Job aborted due to stage failure: ", "org.apache.spark.", "java.lang."):
+        plain = plain.removeprefix(prefix)
+    return plain
 
 
 def _python_error(text: str) -> str | None:
@@ -74,7 +84,3 @@ _HINTS = {
         "Spark ran out of memory. Lower max_batch=, or give it more with spark={'spark.driver.memory': '4g'}"
     ),
 }
-
-
-def _known(text: str) -> str | None:
-    return next((hint for sign, hint in _HINTS.items() if sign in text), None)

@@ -15,11 +15,24 @@ ZeroDivisionError: division by zero
 Caused by: java.lang.RuntimeException: other
 """
 
+PASSED_ON = """[STREAM_FAILED] Query [id = 1] terminated with exception: An exception was raised SQLSTATE: XXKST
+Traceback (most recent call last):
+  File "sink.py", line 1, in write
+py4j.protocol.Py4JJavaError: An error occurred while calling o24019.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult: \n\tat org.apache.spark.util.Thread.await(Thread:1)
+Caused by: org.apache.spark.SparkException: [CANNOT_COMMIT] Error writing state store files. SQLSTATE: 58030
+\tat org.apache.spark.State.commit(State.scala:1)
+Caused by: java.lang.IllegalStateException: the disk is full
+\tat java.lang.Thread.run(Thread.java:1)
+"""
+
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         (NESTED, "ZeroDivisionError: division by zero"),
+        (PASSED_ON, "IllegalStateException: the disk is full"),
+        (PASSED_ON.rpartition("Caused by")[0], "Error writing state store files."),
         ("[UNRESOLVED_COLUMN] No column `x`. SQLSTATE: 42703; line 1", "No column `x`."),
         ("Job aborted due to stage failure: Task 0 failed\n\tat java.lang.Thread", "Task 0 failed"),
         ("Partition gone. Some data may have been lost because", "events were deleted by the topic's retention"),
