@@ -3,6 +3,7 @@
 import os
 import platform
 import tempfile
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +16,6 @@ from headrace.core.settings import Settings
 from headrace.log.broker.cluster import Cluster
 
 Row = tuple[str, str, str]  # what, measured, goal
-Rows = list[Row]
 Latency = tuple[float, float]  # p50 and p99 in seconds
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
@@ -35,7 +35,9 @@ def main() -> None:
 
 
 def _page(cluster: Cluster) -> str:
-    log = _table(_log(cluster))
+    log = list(_told(_broker(cluster)))
+    computing = list(_told(_engine()))
+    log += _told(_clients())
     return f"""# Benchmarks
 
 Written by `make bench` on {datetime.now(UTC):%d %B %Y}: {os.cpu_count()} cores, {_memory()}, {platform.system()},
@@ -45,14 +47,15 @@ do not.
 
 ## The engine
 
-{_table(_engine())}
+{_table(computing)}
 
-Both sides of a ratio run in one Spark session with the same settings, in turns, {engine.ROUNDS} rounds after one that
-does not count; the ratio is the median of the rounds' ratios. They read the same {engine.EVENTS:,} JSON events from two
-partitions, {engine.BATCH:,} a batch, and a rate is events by the seconds that the batches took. The program by hand
-reads, parses and computes with plain PySpark. It has Headrace's exactly-once sink too, because PySpark has none; it
-looks for no dead letters and no late events. How much the sink itself costs is measured on rows that need no work,
-beside the sink that Spark brings, which may write a row twice.
+Both sides of a ratio run in one Spark, tuned alike, in turns, {engine.ROUNDS} rounds after one that does not count; the
+ratio is the median of the rounds' ratios. They read the same {engine.EVENTS:,} JSON events from two partitions,
+{engine.BATCH:,} a batch; the join {engine.PAIRS:,} on its left side, and a quarter of them on its right. A rate is
+events by the seconds that the batches took. The program by hand reads, parses and computes with plain PySpark. It has
+Headrace's exactly-once sink too, because PySpark has none; it looks for no dead letters and no late events. How much
+the sink itself costs is measured on rows that need no work, beside the sink that Spark brings, which may write a row
+twice.
 
 Latency is from just before an event is sent to just after its row is read from the output, for
 {latency.EVENTS - latency.WARM:,} events at {1 / latency.PAUSE:.0f} a second, each kind in a process of its own. Stock
@@ -60,7 +63,7 @@ is a program by hand with the settings that Spark comes with, and its own sink.
 
 ## The log
 
-{log}
+{_table(log)}
 
 Both loops of a ratio send, or read and decode, the same {clients.EVENTS:,} invoices of {len(clients.SAMPLE)} bytes,
 with the same settings of the Kafka client, on the same broker, in turns, {clients.ROUNDS} rounds; the ratio is the
@@ -71,50 +74,50 @@ handled. Joining the group is not counted.
 """
 
 
-def _table(rows: Rows) -> str:
+def _table(rows: list[Row]) -> str:
     lines = [f"| {what} | {figure} | {goal} |" for what, figure, goal in rows]
     return "\n".join(["| what | measured | goal |", "|---|---|---|", *lines])
 
 
-def _log(cluster: Cluster) -> Rows:
+def _told(rows: Iterable[Row]) -> Iterator[Row]:
+    """Print figures as they come: the whole takes a quarter of an hour."""
+    for row in rows:
+        print("\t".join(row), flush=True)
+        yield row
+
+
+def _broker(cluster: Cluster) -> Iterator[Row]:
     first, memory = broker.first_start(cluster)
-    later = broker.later_start(cluster)
-    listing = broker.topic_list()
-    rates = clients.measure()
+    yield "broker ready, first start with formatting", f"{first:.1f} s", "at most 5 s"
+    yield "broker ready, later starts", f"{broker.later_start(cluster):.1f} s", "at most 5 s"
+    yield "broker's resident memory when ready", f"{memory / 1e6:.0f} MB", "at most 350 MB"
+    yield "`headrace topic list`, as a process", f"{broker.topic_list():.2f} s", "at most 1 s"
+
+
+def _clients() -> Iterator[Row]:
+    for name, rate in clients.measure().items():
+        yield f"`{name}` with JSON values beside a bare confluent-kafka loop", _ratio(rate), "at least 0.8 times"
     confirmed, along = conversations.queue_rates()
+    yield "`Queue`, one worker, each acknowledgement confirmed", f"{confirmed:,.0f} jobs/s", ""
+    yield "`Queue`, one worker, acknowledgements sent along (`confirm=False`)", f"{along:,.0f} jobs/s", ""
     p50, p99, in_flight = conversations.request_figures()
-    return [
-        ("broker ready, first start with formatting", f"{first:.1f} s", "at most 5 s"),
-        ("broker ready, later starts", f"{later:.1f} s", "at most 5 s"),
-        ("broker's resident memory when ready", f"{memory / 1e6:.0f} MB", "at most 350 MB"),
-        ("`headrace topic list`, as a process", f"{listing:.2f} s", "at most 1 s"),
-        *(
-            (f"`{name}` with JSON values beside a bare confluent-kafka loop", _ratio(rate), "at least 0.8 times")
-            for name, rate in rates.items()
-        ),
-        ("`Queue`, one worker, each acknowledgement confirmed", f"{confirmed:,.0f} jobs/s", ""),
-        ("`Queue`, one worker, acknowledgements sent along (`confirm=False`)", f"{along:,.0f} jobs/s", ""),
-        ("`Requester` to `Responder` and back, one at a time", f"p50 {_ms(p50)}, p99 {_ms(p99)}", ""),
-        (f"the same with {conversations.IN_FLIGHT:,} in flight", f"{in_flight:,.0f} requests/s", ""),
-    ]
+    yield "`Requester` to `Responder` and back, one at a time", f"p50 {_ms(p50)}, p99 {_ms(p99)}", ""
+    yield f"the same with {conversations.IN_FLIGHT:,} in flight", f"{in_flight:,.0f} requests/s", ""
 
 
-def _engine() -> Rows:
-    taken = latency.measure()  # first: each kind has the machine for itself
+def _engine() -> Iterator[Row]:
+    yield _beside("filter, topic to topic", latency.measure("tuned"), latency.measure("stock"))
+    yield "filter in real time, topic to topic", _span(latency.measure("realtime")), "p50 at most 20 ms"
     engine.prepare()
-    rates, sink, poison = engine.throughput(), engine.sink_rates(), engine.poison_rates()
-    return [
-        *((f"{name}, beside the same by hand", _ratio(rate), "at least 0.95 times") for name, rate in rates.items()),
-        ("the exactly-once sink, beside Spark's own", _ratio(sink), "at least 0.7 times"),
-        *(
-            (f"{name} with one event in {engine.POISON} no JSON, beside none", _ratio(rate), "at least 0.8 times")
-            for name, rate in poison.items()
-        ),
-        _beside("filter, topic to topic", taken["tuned"], taken["stock"]),
-        _beside("windowed aggregate, topic to topic", taken["tuned-window"], taken["stock-window"]),
-        ("filter in real time, topic to topic", _span(taken["realtime"]), "p50 at most 20 ms"),
-        ("`TestDriver`, one further `send` and `read`", f"{engine.driver_step():.2f} s", "at most 2 s"),
-    ]
+    for job in engine.JOBS:
+        yield f"{job.name}, beside the same by hand", _ratio(engine.throughput(job)), "at least 0.95 times"
+    yield "the exactly-once sink, beside Spark's own", _ratio(engine.sink()), "at least 0.7 times"
+    for name, declare in (("pass-through", engine.pass_on), ("windowed sum and count", engine.window)):
+        what = f"{name} with one event in {engine.POISON} no JSON, beside none"
+        yield what, _ratio(engine.poison(declare)), "at least 0.8 times"
+    yield "`TestDriver`, one further `send` and `read`", f"{engine.driver_step():.2f} s", "at most 2 s"
+    windows = latency.measure("tuned-window"), latency.measure("stock-window")
+    yield _beside("windowed aggregate, topic to topic", *windows)
 
 
 def _beside(what: str, ours: Latency, stock: Latency) -> Row:

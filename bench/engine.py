@@ -19,13 +19,14 @@ from headrace.spark.session import session, stage_session
 from headrace.spark.sink import ExactlyOnce, Target
 from headrace.testing import TestDriver
 
-EVENTS = 1_500_000
-BATCH = 500_000
+EVENTS = 600_000
+PAIRS = 200_000  # events of the join's left side: state for two sides is slow, here and by hand
+BATCH = 200_000
 ROUNDS = 3
 KEYS = 10_000
 POISON = 20  # every twentieth event is no JSON
 SCHEMA = "id bigint, user string, amount double, at timestamp"
-Rates = dict[str, tuple[float, float, float]]  # ours, theirs, the median of the rounds' ratios
+Rate = tuple[float, float, float]  # ours, theirs, the median of the rounds' ratios
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Job:
 def prepare() -> None:
     """Fill the topics that are read."""
     with Topics() as topics:
-        for name in ("bench", "bench-clicks", "bench-poison"):
+        for name in ("bench", "bench-ads", "bench-clicks", "bench-poison"):
             topics.create(name, partitions=2)
     with Producer(config={"queue.buffering.max.messages": 1_000_000}) as producer:
         for number in range(EVENTS):
@@ -50,7 +51,9 @@ def prepare() -> None:
             value = {"id": number, "user": user, "amount": number % 1000 / 10, "at": at}
             producer.send("bench", value, key=user)
             producer.send("bench-poison", b"{]" if number % POISON == 0 else value, key=user)
-            if number % 4 == 0:
+            if number < PAIRS:
+                producer.send("bench-ads", value, key=user)
+            if number < PAIRS and number % 4 == 0:
                 producer.send("bench-clicks", value, key=user)
 
 
@@ -82,16 +85,18 @@ def as_rows(frame: DataFrame, key: str = "user") -> DataFrame:
     return frame.select(F.col(key).cast("binary").alias("key"), value)
 
 
-def _pass_declared(app: hr.App) -> None:
-    stream(app).to(f"{app.name}-out", partitions=2)
+def pass_on(app: hr.App, topic: str = "bench") -> None:
+    """Declare a program that passes events on."""
+    stream(app, topic).to(f"{app.name}-out", partitions=2)
 
 
 def _filter_declared(app: hr.App) -> None:
     stream(app).filter("amount > 50").select("id", "user", "amount").to(f"{app.name}-out", partitions=2)
 
 
-def _window_declared(app: hr.App) -> None:
-    windows = stream(app).group_by("user").window(hr.tumbling("1 minute"))
+def window(app: hr.App, topic: str = "bench") -> None:
+    """Declare a program that sums and counts per user and minute."""
+    windows = stream(app, topic).group_by("user").window(hr.tumbling("1 minute"))
     windows.agg(total="sum(amount)", n="count(*)").to(f"{app.name}-out", partitions=2)
 
 
@@ -105,11 +110,11 @@ def _window_by_hand(spark: SparkSession) -> DataFrame:
 
 def _join_declared(app: hr.App) -> None:
     clicks = stream(app, "bench-clicks").select(other="id", user="user")
-    stream(app).join(clicks, on="user", within="1 second").to(f"{app.name}-out", partitions=2)
+    stream(app, "bench-ads").join(clicks, on="user", within="1 second").to(f"{app.name}-out", partitions=2)
 
 
 def _join_by_hand(spark: SparkSession) -> DataFrame:
-    left = parsed(spark).withWatermark("at", "10 seconds")
+    left = parsed(spark, "bench-ads").withWatermark("at", "10 seconds")
     right = parsed(spark, "bench-clicks").select(
         F.col("id").alias("other"), F.col("user").alias("user2"), F.col("at").alias("at2")
     )
@@ -118,30 +123,25 @@ def _join_by_hand(spark: SparkSession) -> DataFrame:
 
 
 JOBS = [
-    Job("pass-through", _pass_declared, lambda spark: as_rows(parsed(spark))),
+    Job("pass-through", pass_on, lambda spark: as_rows(parsed(spark))),
     Job(
         "filter and project",
         _filter_declared,
         lambda spark: as_rows(parsed(spark).filter("amount > 50").select("id", "user", "amount")),
     ),
-    Job("windowed sum and count", _window_declared, _window_by_hand, "update"),
+    Job("windowed sum and count", window, _window_by_hand, "update"),
     Job("stream-stream join", _join_declared, _join_by_hand),
 ]
 
 
-def throughput() -> Rates:
-    """Return, for each job, the events per second of both, and the median ratio."""
-    session()
-    rates: Rates = {}
-    for job in JOBS:
-        declared(job.declare)  # warms up what is compiled while it runs
-        by_hand(job.by_hand, job.mode)
-        pairs = [(declared(job.declare), by_hand(job.by_hand, job.mode)) for _ in range(ROUNDS)]
-        rates[job.name] = _summary(pairs)
-    return rates
+def throughput(job: Job) -> Rate:
+    """Return the events per second of a job, declared and by hand."""
+    declared(job.declare)  # warms up what is compiled while it runs
+    by_hand(job.by_hand, job.mode)
+    return _summary([(declared(job.declare), by_hand(job.by_hand, job.mode)) for _ in range(ROUNDS)])
 
 
-def _summary(pairs: list[tuple[float, float]]) -> tuple[float, float, float]:
+def _summary(pairs: list[tuple[float, float]]) -> Rate:
     ours, theirs = (statistics.median(side) for side in zip(*pairs, strict=True))
     return ours, theirs, statistics.median(one / other for one, other in pairs)
 
@@ -186,7 +186,7 @@ def _rate(query: object) -> float:
     return sum(e["numInputRows"] for e in busy) / sum(e["durationMs"]["triggerExecution"] for e in busy) * 1000
 
 
-def sink_rates() -> tuple[float, float, float]:
+def sink() -> Rate:
     """Return the rates of the exactly-once sink and of Spark's own, at least once, on rows that need no work."""
     pairs = [(by_hand(lambda s: read(s).select("key", "value"), "append"), _own_sink()) for _ in range(ROUNDS + 1)]
     return _summary(pairs[1:])
@@ -213,30 +213,19 @@ def _own_sink() -> float:
         return _rate(query)
 
 
-def poison_rates() -> Rates:
-    """Return the rates with and without events that are no JSON, and their ratio, without and with state."""
-
-    def passing(topic: str) -> Callable[[hr.App], None]:
-        return lambda app: stream(app, topic).to(f"{app.name}-out", partitions=2)
-
-    def windowed(topic: str) -> Callable[[hr.App], None]:
-        def declare(app: hr.App) -> None:
-            windows = stream(app, topic).group_by("user").window(hr.tumbling("1 minute"))
-            windows.agg(total="sum(amount)", n="count(*)").to(f"{app.name}-out", partitions=2)
-
-        return declare
-
-    kinds = {"pass-through": passing, "windowed sum and count": windowed}
-    return {
-        name: _summary([(declared(kind("bench-poison")), declared(kind("bench"))) for _ in range(ROUNDS)])
-        for name, kind in kinds.items()
-    }
+def poison(declare: Callable[[hr.App, str], None]) -> Rate:
+    """Return the rates of a job with and without events that are no JSON."""
+    pairs = [
+        (declared(lambda app: declare(app, "bench-poison")), declared(lambda app: declare(app, "bench")))
+        for _ in range(ROUNDS)
+    ]
+    return _summary(pairs)
 
 
 def driver_step(steps: int = 10) -> float:
     """Return the median seconds of a further send and read of a windowed aggregation in a TestDriver."""
     app = hr.App("bench-driver")
-    _window_declared(app)
+    window(app)
     taken = []
     with TestDriver(app) as driver:
         for number in range(steps + 1):
