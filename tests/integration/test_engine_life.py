@@ -30,7 +30,7 @@ def test_a_program_runs_once_at_a_time_and_can_start_again_at_once_after_a_kill(
 
 def test_asked_to_stop_it_finishes_the_batch_under_way_and_goes_on_at_the_next_start(cluster, start):
     feed = Feed()
-    feed.send(40_000)
+    feed.send(25_000)
     it = told(feed, options={"max_batch": BATCH})
     for number in (signal.SIGTERM, signal.SIGINT):
         program = start("sums.py", {**it, "drain": False})
