@@ -8,7 +8,7 @@ from headrace.core.errors import PlanError
 from headrace.core.schema import Schema
 from headrace.plan.aggregates import Agg
 from headrace.plan.node import Emit, Node, known_columns
-from headrace.plan.source import Through
+from headrace.plan.source import within
 from headrace.plan.windows import Hop, Session, Window, show_span
 
 BOUNDS = ("window_start", "window_end")
@@ -59,8 +59,7 @@ class Aggregate(Node):
             raise PlanError(
                 "results that still change cannot be aggregated again; give the first aggregation emit='final'"
             )
-        within = self.parent.walk(past=lambda step: not isinstance(step, Through))
-        if self.emit == "updates" and (before := next((n for n in within if n.stateful), None)):
+        if self.emit == "updates" and (before := next((n for n in within(self.parent) if n.stateful), None)):
             raise PlanError(
                 f"emit='updates' cannot follow '{before.label}' in one step: use emit='final', or write that "
                 "with .to(topic) and read it with app.stream(topic, …)"

@@ -1,5 +1,6 @@
 """Where rows come from: topics, and topics between the stages of a program."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -108,6 +109,11 @@ class Through(Node):
     @property
     def label(self) -> str:  # noqa: D102
         return f"through topic {self.topic or self.step}"
+
+
+def within(node: Node) -> Iterator[Node]:
+    """Yield the nodes of a stage: a topic between stages is its first, what lies behind is another's."""
+    return node.walk(past=lambda step: not isinstance(step, Through))
 
 
 def check_partitions(given: object) -> None:

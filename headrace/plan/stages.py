@@ -14,7 +14,7 @@ from headrace.plan.dedupe import Dedupe
 from headrace.plan.join import Join
 from headrace.plan.node import Node
 from headrace.plan.rows import MapPython
-from headrace.plan.source import Source, Through, check_partitions
+from headrace.plan.source import Source, Through, check_partitions, within
 
 Latency = Literal["batch", "realtime"]
 _DERIVED = re.compile(r"(aggregate|join|dedupe)-[0-9a-f]{8}")
@@ -77,7 +77,7 @@ class Stage:
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """Return the steps of this stage, sources first; what lies behind a topic is another stage's."""
-        return tuple(_within(self.node))
+        return tuple(within(self.node))
 
     @property
     def inputs(self) -> tuple[Source | Through, ...]:
@@ -198,21 +198,16 @@ def _writers_first(app: str, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
 
 def settled(node: Node, where: str) -> Node:
     """Return a node after which a stateful step may follow: Spark cannot chain one to a dedupe, a topic can."""
-    dedupe = next((step for step in _within(node) if isinstance(step, Dedupe)), None)
+    dedupe = next((step for step in within(node) if isinstance(step, Dedupe)), None)
     return node if dedupe is None else Through(node, None, None, dedupe.step, where=where)
 
 
 def _stages(app: str, node: Node, output: Output, name: str, where: str) -> Iterator[Stage]:
-    for step in _within(node):
+    for step in within(node):
         if isinstance(step, Through):
             topic = topic_of(step, app)
             yield from _stages(app, step.parent, TopicOutput(topic, step.partitions), topic, step.where)
     yield Stage(name, node, output, where)
-
-
-def _within(node: Node) -> Iterator[Node]:
-    """Yield the nodes of a stage: a topic between stages is its first, what lies behind is another's."""
-    return node.walk(past=lambda step: not isinstance(step, Through))
 
 
 def _check_steps(stages: Mapping[str, Stage]) -> None:
