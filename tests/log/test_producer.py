@@ -382,7 +382,7 @@ def test_a_transaction_whose_partition_went_to_another_member_is_aborted(topic, 
             producer.send(topic, number, partition=number % 4)
 
     def take(consumer, count):
-        return list(itertools.islice(iter(lambda: consumer.poll(8), None), count))
+        return list(itertools.islice(iter(lambda: consumer.poll(30), None), count))
 
     done = threading.Event()
     with Producer(transactional_id=group) as one, Consumer(topic, group=group, commit="manual") as first:
