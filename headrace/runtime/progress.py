@@ -46,15 +46,13 @@ def read(query: Any, after: int) -> Iterator[Progress]:
 
     Spark tells also that it is idle, under the number of the batch to come; such entries have no ``addBatch``.
     """
-    entries = list(query._jsq.recentProgress())
     new = []
-    for entry in reversed(entries):
-        told = json.loads(entry.json())
-        if "addBatch" not in told["durationMs"] and "addBatchNoData" not in told["durationMs"]:
-            continue
-        if told["batchId"] <= after:
+    for entry in reversed(query._jsq.recentProgress()):  # from the end: each look at an entry is a call to Java
+        if entry.batchId() <= after:
             break
-        new.append(parse(told))
+        told = json.loads(entry.json())
+        if "addBatch" in told["durationMs"] or "addBatchNoData" in told["durationMs"]:
+            new.append(parse(told))
     return reversed(new)
 
 

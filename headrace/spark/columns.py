@@ -47,12 +47,12 @@ def compute(expression: Expression) -> Column:
     return expression.column if expression.column is not None else F.expr(expression.sql)
 
 
-def once(costly: Column) -> Column:
+def once(costly: Column, condition: Column) -> Column:
     """Keep Spark from computing a column anew wherever it is used, as it does for filters, which it moves below it.
 
-    What depends on the partition stays where it is; the condition itself is always true.
+    What depends on the partition stays where it is. Where the condition does not hold, the column is null.
     """
-    return F.when(F.spark_partition_id() >= 0, costly)
+    return F.when((F.spark_partition_id() >= 0) & condition, costly)
 
 
 def span(given: timedelta) -> str:

@@ -63,7 +63,7 @@ def _python_error(text: str) -> str | None:
     """Return what was raised in a Python worker: the innermost of the tracebacks that Spark puts into each other."""
     _, found, inside = text.rpartition("Traceback (most recent call last):")
     for line in inside.splitlines() if found else ():
-        if re.match(r"^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b.*", line):
+        if re.match(r"[A-Za-z_][\w.]*(:|$)", line):  # the first line that is not indented
             return _strip_module(line.strip())
     return None
 

@@ -14,13 +14,14 @@ from headrace.spark.lowering import Context, lower
 def _(node: Filter, ctx: Context) -> DataFrame:
     frame = lower(node.parent, ctx)
     condition = F.coalesce(compute(node.condition), F.lit(False))
-    if TIME in frame.columns:
-        # Dead rows, which are nobody's to filter, have no time. As the condition names the time, Spark does not push
+    timed = TIME in frame.columns and bool(ctx.stage.stateful)
+    if timed:
+        # Dead events, which are nobody's to filter, have no time. As the condition names the time, Spark does not push
         # it below the watermark: heartbeats, and events that are filtered out, move time too.
         condition = F.col(TIME).isNull() | condition
-    elif GONE in frame.columns:
+    if GONE in frame.columns:
         condition = F.col(GONE) | condition
-    elif DEAD in frame.columns:
+    if DEAD in frame.columns and (ctx.keeps_origin or not timed):  # rows at which a function raised have a time
         condition = F.col(DEAD).isNotNull() | condition
     return frame.filter(condition)
 

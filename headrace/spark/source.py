@@ -27,7 +27,8 @@ class _Parsed:
 
     rows: DataFrame
     names: list[str]
-    problem: Column
+    bad: Column
+    reason: Column
     beat: Column
     told: bool
 
@@ -38,16 +39,18 @@ def _(node: Source, ctx: Context) -> DataFrame:
     beat = F.col("__topic") == ctx.heartbeat if ctx.heartbeat else F.lit(False)
     names = list(node.columns)
     if node.format == "json":
-        rows, problem = _from_json(raw, node.columns.ddl)
+        rows, bad, reason = _from_json(raw, node.columns.ddl)
     else:
         value = F.col("__value").cast("string") if node.format == "text" else F.col("__value")
         rows = raw.withColumn("value", value)
-        problem = F.when(F.col("__value").isNull(), "the event has no value")
+        bad = F.col("__value").isNull()
+        reason = F.when(bad, "the event has no value")
     if node.clock is not None:
         rows = rows.withColumn("__when", _when(node, ctx))
         untimed = f"the event has no time: {node.time.sql if node.time else 'append'} is missing or null"
-        problem = F.coalesce(problem, F.when(F.col("__when").isNull(), untimed))
-    parsed = _Parsed(rows, names, problem, beat, ctx.tells(node))
+        reason = F.when(bad, reason).when(F.col("__when").isNull(), untimed)
+        bad |= F.col("__when").isNull()
+    parsed = _Parsed(rows, names, bad, reason, beat, ctx.tells(node))
     return _finish(parsed, ctx, delay_of(node, ctx.stage) if node.clock else None)
 
 
@@ -59,33 +62,32 @@ def _(node: Through, ctx: Context) -> DataFrame:
     ddl = known.toDDL() if known is not None else node.schema.ddl
     if UNKNOWN in ddl:
         raise NotImplementedError(f"the stage that writes {topic} must be lowered first")
-    rows, problem = _from_json(_raw(ctx, topic, "earliest"), f"{ddl}, {TIME} timestamp" if node.timed else ddl)
+    rows, bad, reason = _from_json(_raw(ctx, topic, "earliest"), f"{ddl}, {TIME} timestamp" if node.timed else ddl)
     if node.timed:
         rows = rows.withColumnRenamed(TIME, "__when").withColumn(
             "__when", F.when(beat, _beat_time()).otherwise(F.col("__when"))
         )
     delay = delay_of(node, ctx.stage) if node.timed else None
-    return _finish(_Parsed(rows, list(node.schema), problem, beat, ctx.tells(node)), ctx, delay)
+    return _finish(_Parsed(rows, list(node.schema), bad, reason, beat, ctx.tells(node)), ctx, delay)
 
 
 def _raw(ctx: Context, topic: str, start: str) -> DataFrame:
     return ctx.log.read(topic, start).select([F.col(name).alias(f"__{name}") for name in _META])
 
 
-def _from_json(raw: DataFrame, ddl: str) -> tuple[DataFrame, Column]:
-    """Return the columns of JSON values, and what is wrong with those that do not fit."""
+def _from_json(raw: DataFrame, ddl: str) -> tuple[DataFrame, Column, Column]:
+    """Return the columns of JSON values, which of them do not fit, and why."""
     options = {"columnNameOfCorruptRecord": _BAD, "mode": "PERMISSIVE"}
     text = F.col("__value").cast("string")
-    body = once(F.from_json(text, f"{ddl}, {_BAD} string", options))
     last = F.substring("__value", -1, 1)  # Spark stops at the end of the object, whatever follows
     ended = (last == F.lit(b"}")) | F.rtrim(text, F.lit(_SPACE)).endswith("}")
-    rows = raw.withColumn(_BODY, body)
-    problem = (
+    rows = raw.withColumn(_BODY, once(F.from_json(text, f"{ddl}, {_BAD} string", options), ended))
+    reason = (
         F.when(F.col("__value").isNull(), "the event has no value")
-        .when(F.col(_BODY).isNull(), "the value is empty")
-        .when(F.col(_BAD).isNotNull() | ~ended, "the value does not fit the schema")
+        .when(F.trim(text, F.lit(_SPACE)) == "", "the value is empty")
+        .when(F.col(_BODY).isNull() | F.col(_BAD).isNotNull(), "the value does not fit the schema")
     )
-    return rows.select("*", f"{_BODY}.*"), problem
+    return rows.select("*", f"{_BODY}.*"), F.col(_BODY).isNull() | F.col(_BAD).isNotNull(), reason
 
 
 def _when(node: Source, ctx: Context) -> Column:
@@ -104,11 +106,11 @@ def _beat_time() -> Column:
 
 def _finish(parsed: _Parsed, ctx: Context, delay: timedelta | None) -> DataFrame:
     """Mark what is dead, set the watermark, and drop heartbeats once they have moved it."""
-    rows, problem, beat = parsed.rows, parsed.problem, parsed.beat
+    rows, bad, beat = parsed.rows, parsed.bad, parsed.beat
     origin = F.struct(*(F.col(f"__{name}").alias(name) for name in ("topic", "partition", "offset", "key", "value")))
     if not parsed.told:
-        rows, problem = rows.filter(beat | problem.isNull()), F.lit(None).cast("string")
-    dead = F.when(~beat & problem.isNotNull(), F.struct(problem.alias("reason"), *_parts(origin)))
+        rows, bad = rows.filter(beat | ~bad), F.lit(False)
+    dead = F.when(~beat & bad, F.struct(parsed.reason.alias("reason"), *_parts(origin)))
     rows = rows.withColumn(DEAD, dead)
     keep = [column(name) for name in parsed.names]
     if delay is not None:

@@ -26,11 +26,20 @@ Caused by: java.lang.IllegalStateException: the disk is full
 \tat java.lang.Thread.run(Thread.java:1)
 """
 
+OTHERWISE_CALLED = """Reason: An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):
+  File "table.pxi", line 1, in cast
+    return call_function("cast", [arr])
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+pyarrow.lib.ArrowInvalid: nulls in input
+ SQLSTATE: 39000
+"""
+
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         (NESTED, "ZeroDivisionError: division by zero"),
+        (OTHERWISE_CALLED, "ArrowInvalid: nulls in input"),
         (PASSED_ON, "IllegalStateException: the disk is full"),
         (PASSED_ON.rpartition("Caused by")[0], "Error writing state store files."),
         ("[UNRESOLVED_COLUMN] No column `x`. SQLSTATE: 42703; line 1", "No column `x`."),

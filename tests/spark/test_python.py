@@ -87,6 +87,26 @@ def test_a_function_is_called_once_for_each_row_and_never_for_dead_ones(tmp_path
     assert calls.read_text().split() == ["1", "2"]
 
 
+def test_a_filter_does_not_hide_at_which_row_a_function_raised() -> None:
+    def inverse(row: dict) -> dict:
+        return {"id": row["id"], "x": 1 / row["id"]}
+
+    app = hr.App("hidden")
+    events = app.stream("events", schema="id int, at timestamp", event_time="at")
+    events.map(inverse, "id int, x double").filter("x > 0.4").to("passed")
+    others = app.stream("others", schema="id int, at timestamp", event_time="at")
+    counted = others.map(inverse, "id int, x double").filter("x > 0.4").group_by().window(hr.tumbling("1 minute"))
+    counted.agg(n="count(*)").to("counted")
+    with TestDriver(app) as t:
+        for topic in ("events", "others"):
+            t.send(topic, [{"id": number, "at": iso(0)} for number in range(4)])
+        assert [row["id"] for row in t.read("passed")] == [1, 2]
+        assert [row["n"] for row in t.read("counted")] == [2]
+        told = [(letter["topic"], letter["offset"], letter["reason"]) for letter in t.dead_letters()]
+        reason = "map inverse raised ZeroDivisionError: division by zero"
+        assert sorted(told) == [("events", 0, reason), ("others", 0, reason)]
+
+
 def test_functions_after_a_join() -> None:
     def picky(row: dict) -> dict:
         return {"k": row["k"], "sum": row["a"] + row["b"]}
