@@ -51,11 +51,11 @@ do not.
 
 Both sides of a ratio run in one Spark, tuned alike, in turns, {engine.ROUNDS} rounds after one that does not count; the
 ratio is the median of the rounds' ratios. They read the same {engine.EVENTS:,} JSON events from two partitions,
-{engine.BATCH:,} a batch; the join {engine.PAIRS:,} on its left side, and a quarter of them on its right. A rate is
-events by the seconds that the batches took. The program by hand reads, parses and computes with plain PySpark. It has
-Headrace's exactly-once sink too, because PySpark has none; it looks for no dead letters and no late events. How much
-the sink itself costs is measured on rows that need no work, beside the sink that Spark brings, which may write a row
-twice.
+{engine.BATCH:,} a batch; the join {engine.PAIRS:,} on its left side, and a quarter of them on its right. The rate of a
+round is that of its median batch, so starting is not in it. The program by hand reads, parses and computes with plain
+PySpark. It has Headrace's exactly-once sink too, because PySpark has none; it looks for no dead letters and no late
+events. How much the sink itself costs is measured on rows that need no work, beside the sink that Spark brings, which
+may write a row twice.
 
 Latency is from just before an event is sent to just after its row is read from the output, for
 {latency.EVENTS - latency.WARM:,} events at {1 / latency.PAUSE:.0f} a second, each kind in a process of its own. Stock

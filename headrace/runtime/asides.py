@@ -31,8 +31,6 @@ class Batch:
     begin: Offsets
     end: Offsets
     watermark: int  # by which lateness was judged: that of the batch before, or of this one where dedupe is alone
-    dropped: bool
-    dead: bool
 
 
 class Asides:
@@ -45,7 +43,8 @@ class Asides:
         self._written = -1
         self._producer: Producer | None = None
         self.needed = bool(ctx.stage.stateful) or isinstance(ctx.stage.output, FileOutput)
-        self.late = self.dead = 0
+        self._created: set[str] = set()
+        self.late = 0
 
     def follow(self, progress: Progress) -> None:
         """Look at a batch that has ended."""
@@ -55,9 +54,7 @@ class Asides:
         if not self.needed:
             return
         if progress.dropped or progress.dead:
-            self._look(
-                Batch(progress.batch, progress.begin, progress.end, judged, bool(progress.dropped), bool(progress.dead))
-            )
+            self._look(Batch(progress.batch, progress.begin, progress.end, judged))
         write_json(self._note, progress.batch)
 
     def catch_up(self) -> None:
@@ -77,16 +74,14 @@ class Asides:
                 return
             begin = before[0] if before else {}
             judged = now[1] if self._ctx.stage.dedupes_alone else self._watermark
-            yield Batch(number, begin, now[0], judged, True, True)
+            yield Batch(number, begin, now[0], judged)
             before, self._watermark = now, now[1]
 
     def _look(self, batch: Batch) -> None:
         log = KafkaRange(self._ctx.spark, self._client, batch.begin, batch.end)
-        dead = asides.dead(self._ctx, log) if batch.dead else []
-        late = asides.late(self._ctx, log, batch.watermark) if batch.dropped else []
-        self._write(batch.number, dead, late)
+        self._write(batch.number, asides.left_out(self._ctx, log, batch.watermark))
 
-    def _write(self, number: int, dead: list[DataFrame], late: list[DataFrame]) -> None:
+    def _write(self, number: int, frames: list[DataFrame]) -> None:
         """Write in one transaction, with a marker, unless an earlier run has."""
         if self._producer is None:
             run = uuid.uuid4().hex
@@ -96,26 +91,21 @@ class Asides:
         if self._written >= number:
             return
         producer.begin_transaction()
-        self.dead += self._send(producer, dead, None)
-        self.late += self._send(producer, late, late_topic(self._ctx.app))
+        for frame in frames:
+            for row in frame.toLocalIterator():
+                self._send(producer, row.asDict())
         markers.note(producer, self._markers, markers.ASIDES, _PART, number)
         producer.commit_transaction(markers.COMMIT)
         self._written = number
 
-    def _send(self, producer: Producer, frames: list[DataFrame], topic: str | None) -> int:
-        schemas = self._ctx.stage.declared
-        count = 0
-        created: set[str] = set()
-        for frame in frames:
-            for row in frame.toLocalIterator():
-                letter = row.asDict()
-                target = topic or letter["topic"] + SUFFIX
-                if target not in created:
-                    create_dead_letters(target, self._client)
-                    created.add(target)
-                value, key = bytes(letter["value"] or b""), letter["key"]
-                letter |= {"value": value}
-                producer.produce(target, value, bytes(key) if key else None, headers=headers_of(letter, schemas))
-                producer.poll(0)
-                count += 1
-        return count
+    def _send(self, producer: Producer, letter: dict[str, Any]) -> None:
+        late = letter["kind"] == asides.LATE
+        self.late += late
+        topic = late_topic(self._ctx.app) if late else letter["topic"] + SUFFIX
+        if topic not in self._created:
+            create_dead_letters(topic, self._client)
+            self._created.add(topic)
+        key, letter["value"] = letter["key"], bytes(letter["value"] or b"")
+        headers = headers_of(letter, self._ctx.stage.declared)
+        producer.produce(topic, letter["value"], bytes(key) if key else None, headers=headers)
+        producer.poll(0)

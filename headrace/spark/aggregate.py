@@ -18,9 +18,10 @@ _WINDOW = "__window"
 def _(node: Aggregate, ctx: Context) -> DataFrame:
     if id(node) in ctx.given:
         return ctx.given[id(node)]
-    frame = live(node.parent, ctx)
+    window = _window(node)
+    frame = live(node.parent, ctx, drops_late=window is not None)
     keys = [column(key) for key in node.keys] or [_all(node)]
-    if (window := _window(node)) is not None:
+    if window is not None:
         keys.append(window.alias(_WINDOW))
     grouped = frame.groupBy(*keys).agg(*(gather(agg).alias(agg.name) for agg in node.aggs))
     return grouped.select(*_bounds(node), *(column(key) for key in node.keys), *map(finish, node.aggs), *_time(node))

@@ -1,7 +1,7 @@
 """A second look at a batch: which of its events were dead, and which came too late, and why.
 
-Spark drops both without a word. While a batch runs they are only counted; where the count is not zero, the batch's part
-of the log is read once more, through the same steps, up to the first step that keeps state.
+Spark drops both without a word. While a batch runs they are only counted (`lowering.live`); where the count is not
+zero, the batch's part of the log is read once more, through the same steps, up to the first step that keeps state.
 """
 
 from collections.abc import Iterator
@@ -11,41 +11,40 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from headrace.core.quantities import milliseconds
 from headrace.plan.aggregate import Aggregate
+from headrace.plan.dedupe import Dedupe
+from headrace.plan.join import Join
 from headrace.plan.node import Node
 from headrace.plan.stages import Stage
 from headrace.plan.windows import Hop, Session
-from headrace.spark.columns import DEAD, ORIGIN, TIME, span
+from headrace.spark.columns import DEAD, ORIGIN, TIME, interval
 from headrace.spark.lowering import Context, Log, lower
 
-_WINDOW = "__window"
+DEAD_KIND, LATE = "dead", "late"
 
 
-def dead(ctx: Context, log: Log) -> list[DataFrame]:
-    """Return the dead rows of what ``log`` reads: reason, topic, partition, offset, key, value."""
-    return [
-        rows.filter(F.col(DEAD).isNotNull()).select(f"{DEAD}.*").dropDuplicates(["topic", "partition", "offset"])
-        for _, rows in _inputs(ctx, log)
-        if DEAD in rows.columns
-    ]
+def left_out(ctx: Context, log: Log, watermark: int) -> list[DataFrame]:
+    """Return the dead and the late rows of what ``log`` reads: kind, reason, topic, partition, offset, key, value.
 
-
-def late(ctx: Context, log: Log, watermark: int) -> list[DataFrame]:
-    """Return the late rows likewise; ``watermark``, in milliseconds, is that by which the batch was judged."""
+    Args:
+        ctx: The stage.
+        log: A batch's part of the log.
+        watermark: By which the batch was judged, in milliseconds.
+    """
     at = datetime.fromtimestamp(watermark / 1000, UTC)
-    found = []
-    for step, rows in _inputs(ctx, log):
-        if TIME not in rows.columns or ORIGIN not in rows.columns:
-            continue
-        alive = rows.filter(F.col(DEAD).isNull()) if DEAD in rows.columns else rows
-        windowed = alive.select(TIME, ORIGIN, _window(step).alias(_WINDOW))
-        missed = windowed.filter(F.col(f"{_WINDOW}.end") <= F.lit(at))
-        found.append(
-            missed.groupBy(ORIGIN)
-            .agg(F.min(TIME).alias("at"), F.count("*").alias("n"), F.max(f"{_WINDOW}.end").alias("end"))
-            .select(_reason(step, at).alias("reason"), f"{ORIGIN}.*")
-        )
-    return found
+    return [_told(rows, step, at) for step, rows in _inputs(ctx, log) if DEAD in rows.columns]
+
+
+def _told(rows: DataFrame, step: Node, watermark: datetime) -> DataFrame:
+    letter = F.when(F.col(DEAD).isNotNull(), F.struct(F.lit(DEAD_KIND).alias("kind"), f"{DEAD}.*"))
+    end = _end(step)
+    if end is not None and TIME in rows.columns:
+        reason = _reason(step, watermark).alias("reason")
+        late = F.struct(F.lit(LATE).alias("kind"), reason, f"{ORIGIN}.*")
+        letter = letter.when(end <= F.lit(watermark), late)
+    told = rows.select(letter.alias("letter")).filter("letter is not null").select("letter.*")
+    return told.dropDuplicates(["kind", "topic", "partition", "offset"])
 
 
 def _inputs(ctx: Context, log: Log) -> Iterator[tuple[Node, DataFrame]]:
@@ -72,18 +71,31 @@ def _above(node: Node, within: set[int]) -> Iterator[Node]:
     return (other for other in node.walk() if id(other) in within)
 
 
-def _window(step: Node) -> Column:
-    """Return for how long a row could have counted; joins and dedupe drop rows at the watermark itself."""
+def _end(step: Node) -> Column | None:
+    """Return until when a row counts in full, if it ever ceases to; joins and dedupe drop rows at the watermark itself.
+
+    A row that is in several windows is late as soon as the first of them is closed.
+    """
+    if isinstance(step, Dedupe | Join):
+        return F.col(TIME)
     window = step.window if isinstance(step, Aggregate) else None
-    if isinstance(window, Hop):
-        return F.window(TIME, span(window.size), span(window.every))
     if isinstance(window, Session):
-        return F.struct((F.col(TIME) + F.expr(f"INTERVAL {span(window.gap)}")).alias("end"))
-    return F.struct(F.col(TIME).alias("end"))
+        return F.col(TIME) + interval(window.gap)
+    if isinstance(window, Hop):
+        return _first_end(milliseconds(window.size) * 1000, milliseconds(window.every) * 1000)
+    return F.col(TIME) if isinstance(step, Aggregate) and step.by_parent_window else None
+
+
+def _first_end(size: int, every: int) -> Column:
+    """Return when the first window with a row ends, in microseconds: windows begin at multiples of ``every``."""
+    at = F.unix_micros(TIME)
+    inside = F.pmod(at, F.lit(every))
+    earlier = F.ceil((F.lit(size) - inside) / F.lit(every)) - 1
+    return F.timestamp_micros(at - inside - earlier * every + size)
 
 
 def _reason(step: Node, watermark: datetime) -> Column:
-    told = F.date_format("at", "yyyy-MM-dd'T'HH:mm:ss.SSSX")
+    told = F.date_format(TIME, "yyyy-MM-dd'T'HH:mm:ss.SSSX")
     if not watermark.timestamp():  # where Spark begins to count
         return F.concat(F.lit("late: happened at "), told, F.lit(", but time begins in 1970"))
     time = watermark.isoformat(timespec="milliseconds").replace("+00:00", "Z")

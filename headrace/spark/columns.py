@@ -1,7 +1,7 @@
 """Columns that travel with rows beside those of the program, and small conversions."""
 
 from collections.abc import Callable, Iterable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import cast
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ TIME = "__time"  # when the row happened; carries Spark's watermark
 DEAD = "__dead"  # why the row cannot be processed, and what it was; null for all others
 ORIGIN = "__origin"  # the event from which the row came, where somebody may ask for it
 GONE = "__gone"  # whether the row of this key exists no more; only tables whose rows vanish have it
+NEVER = datetime(1900, 1, 1, tzinfo=UTC)  # the time of dead rows: Spark's begins in 1970, and so they are always late
 HIDDEN = (TIME, DEAD, ORIGIN, GONE)
 DEAD_TYPE = "struct<reason: string, topic: string, partition: int, offset: bigint, key: binary, value: binary>"
 
@@ -47,12 +48,12 @@ def compute(expression: Expression) -> Column:
     return expression.column if expression.column is not None else F.expr(expression.sql)
 
 
-def once(costly: Column, condition: Column) -> Column:
-    """Keep Spark from computing a column anew wherever it is used, as it does for filters, which it moves below it.
+def once(computed: Column) -> Column:
+    """Keep Spark from moving a column: it would compute it anew for each filter, which it moves below it.
 
-    What depends on the partition stays where it is. Where the condition does not hold, the column is null.
+    What depends on the partition stays where it is, and no filter passes it; the condition itself is always true.
     """
-    return F.when((F.spark_partition_id() >= 0) & condition, costly)
+    return F.when(F.spark_partition_id() >= 0, computed)
 
 
 def span(given: timedelta) -> str:

@@ -18,7 +18,7 @@ def _(node: Dedupe, ctx: Context) -> DataFrame:
     The stream's delay is its lateness, which may be shorter than ``within``; so the column gets a second watermark
     with that delay. The session takes the larger of the two (`settings_of`), so time goes on as without it.
     """
-    frame = live(node.parent, ctx)
+    frame = live(node.parent, ctx, drops_late=True)
     keys = [f"__key{number}" for number in range(len(node.columns))]
     keyed = frame.select("*", *(column(name).alias(key) for name, key in zip(node.columns, keys, strict=True)))
     if ctx.stage.dedupes_alone:

@@ -15,7 +15,7 @@ _RIGHT_TIME = "__right_time"
 
 @lower.register(Join)
 def _(node: Join, ctx: Context) -> DataFrame:
-    left, right = live(node.left, ctx), live(node.right, ctx)
+    left, right = (live(side, ctx, drops_late=True) for side in (node.left, node.right))
     left_keys = _keys(node, "left")
     right_keys = _keys(node, "right")
     renamed = [column(name).alias(alias) for name, alias in node.right_columns.items()]

@@ -40,7 +40,7 @@ def lowered(ctx: Context) -> Lowered:
             rows, aggregate = session_updates(node, ctx)
             return Lowered(rows, lambda batch: lower(stage.node, replace(ctx, given={id(node): aggregate(batch)})))
         files = isinstance(stage.output, FileOutput)
-        frame = live(stage.node, ctx) if files else lower(stage.node, ctx)
+        frame = live(stage.node, ctx, drops_late=False) if files else lower(stage.node, ctx)
         _ = frame.schema  # analyses the plan
         return Lowered(frame)
 

@@ -89,6 +89,11 @@ class Context:
         return window.gap if isinstance(window, Session) and not self.aside else timedelta(0)
 
     @property
+    def watched(self) -> bool:
+        """Whether the stage's rows carry a watermark, if they have a time."""
+        return bool(self.stage.stateful) and not self.aside
+
+    @property
     def keeps_origin(self) -> bool:
         """Whether a later step may have to say from which event a row came."""
         return self.aside or any(isinstance(node, MapPython) for node in self.stage.nodes)
@@ -111,14 +116,17 @@ def lower(node: Node, ctx: Context) -> DataFrame:
     raise NotImplementedError(f"no rule for {type(node).__name__}")
 
 
-def live(node: Node, ctx: Context) -> DataFrame:
-    """Return the rows of a node that a stateful step may see; those that are dead are counted and left behind.
+def live(node: Node, ctx: Context, drops_late: bool) -> DataFrame:
+    """Return the rows of a node that a step may see which knows of no dead ones.
 
-    The runtime reads the count, and has another look at the batch where it is not zero.
+    Those are counted and left behind. The runtime reads the count, and has another look at the batch where it is not
+    zero. A step that drops late rows counts them itself: dead ones have a time before all others.
     """
     frame = lower(node, ctx)
     if DEAD not in frame.columns:
         return frame
+    if drops_late and ctx.watched and not ctx.keeps_origin:  # a row at which a function raised has its own time
+        return frame.drop(DEAD)
     name = f"dead-{len(ctx.observed)}"
     ctx.observed.append(name)
     return frame.observe(name, F.count(DEAD).alias("dead")).filter(F.col(DEAD).isNull()).drop(DEAD)

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from headrace.plan.rows import Explode, Filter, KeyBy, Merge, Project
-from headrace.spark.columns import DEAD, GONE, TIME, column, compute, hidden
+from headrace.spark.columns import DEAD, GONE, NEVER, TIME, column, compute, hidden
 from headrace.spark.lowering import Context, lower
 
 
@@ -14,11 +14,9 @@ from headrace.spark.lowering import Context, lower
 def _(node: Filter, ctx: Context) -> DataFrame:
     frame = lower(node.parent, ctx)
     condition = F.coalesce(compute(node.condition), F.lit(False))
-    timed = TIME in frame.columns and bool(ctx.stage.stateful)
-    if timed:
-        # Dead events, which are nobody's to filter, have no time. As the condition names the time, Spark does not push
-        # it below the watermark: heartbeats, and events that are filtered out, move time too.
-        condition = F.col(TIME).isNull() | condition
+    timed = TIME in frame.columns and ctx.watched
+    if timed:  # dead events are nobody's to filter
+        condition = (F.col(TIME) == F.lit(NEVER)) | condition
     if GONE in frame.columns:
         condition = F.col(GONE) | condition
     if DEAD in frame.columns and (ctx.keeps_origin or not timed):  # rows at which a function raised have a time

@@ -38,7 +38,7 @@ def session_updates(node: Aggregate, ctx: Context) -> tuple[DataFrame, Callable[
     """Return the changed sessions as a stream, and the function that aggregates those of a batch."""
     assert isinstance(node.window, SessionWindow)
     gap = milliseconds(node.window.gap) * 1000
-    frame = live(node.parent, ctx)
+    frame = live(node.parent, ctx, drops_late=True)
     rest = [name for name in visible(frame) if name not in node.keys]
     keys, others = frame.select(*map(column, node.keys)), frame.select(*map(column, rest))
     key = F.to_json(F.struct(F.lit(0).alias("_"), *map(column, node.keys)), JSON)

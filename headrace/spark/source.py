@@ -11,7 +11,7 @@ from headrace.plan.dedupe import Dedupe
 from headrace.plan.join import Join
 from headrace.plan.source import Source, Through
 from headrace.plan.stages import Stage, topic_of
-from headrace.spark.columns import DEAD, ORIGIN, TIME, column, compute, interval, once, span
+from headrace.spark.columns import DEAD, NEVER, ORIGIN, TIME, column, compute, interval, once, span
 from headrace.spark.lowering import Context, lower
 
 _META = ("topic", "partition", "offset", "key", "value", "timestamp")
@@ -81,7 +81,7 @@ def _from_json(raw: DataFrame, ddl: str) -> tuple[DataFrame, Column, Column]:
     text = F.col("__value").cast("string")
     last = F.substring("__value", -1, 1)  # Spark stops at the end of the object, whatever follows
     ended = (last == F.lit(b"}")) | F.rtrim(text, F.lit(_SPACE)).endswith("}")
-    rows = raw.withColumn(_BODY, once(F.from_json(text, f"{ddl}, {_BAD} string", options), ended))
+    rows = raw.withColumn(_BODY, once(F.when(ended, F.from_json(text, f"{ddl}, {_BAD} string", options))))
     reason = (
         F.when(F.col("__value").isNull(), "the event has no value")
         .when(F.trim(text, F.lit(_SPACE)) == "", "the value is empty")
@@ -113,20 +113,20 @@ def _finish(parsed: _Parsed, ctx: Context, delay: timedelta | None) -> DataFrame
     dead = F.when(~beat & bad, F.struct(parsed.reason.alias("reason"), *_parts(origin)))
     rows = rows.withColumn(DEAD, dead)
     keep = [column(name) for name in parsed.names]
+    watched = delay is not None and ctx.watched
     if delay is not None:
         when = F.col("__when") + interval(ctx.shift) if ctx.shift else F.col("__when")
-        keep.append(F.when(F.col(DEAD).isNull(), when).alias(TIME))
+        alive = F.when(F.col(DEAD).isNull(), when)
+        keep.append((alive.otherwise(F.lit(NEVER)) if watched else alive).alias(TIME))
     keep.append(F.col(DEAD))
     if ctx.keeps_origin:
         keep.append(origin.alias(ORIGIN))
-    watched = delay is not None and bool(ctx.stage.stateful) and not ctx.aside
     if not watched:
         return rows.filter(~beat).select(keep) if ctx.heartbeat else rows.select(keep)
     assert delay is not None
     timed = rows.select(*keep, beat.alias("__beat")).withWatermark(TIME, span(delay + ctx.shift + ctx.waits))
-    if ctx.heartbeat:  # the filter names the time, or Spark would push it below the watermark
-        timed = timed.filter(~F.col("__beat") | F.col(TIME).isNull())
-    return timed.drop("__beat")
+    # No filter may go below the watermark: heartbeats, and events that are filtered out, move time too.
+    return timed.filter(once(~F.col("__beat"))).drop("__beat")
 
 
 def _parts(origin: Column) -> list[Column]:

@@ -218,9 +218,12 @@ class TestDriver:
             dead = sum(metrics.asDict().get("dead", 0) for metrics in progress.observedMetrics.values())
             if dropped or dead:
                 log = Sendings(running.ctx.spark, self._files(progress))
-                self._note("dead", _rows(asides.dead(running.ctx, log) if dead else []))
                 judged = current if running.stage.dedupes_alone else running.watermark
-                self._note("late", _rows(asides.late(running.ctx, log, judged) if dropped else []))
+                found = defaultdict[str, list[Row]](list)
+                for letter in _rows(asides.left_out(running.ctx, log, judged)):
+                    found[letter.pop("kind")].append(letter)
+                for kind, letters in found.items():
+                    self._note(kind, letters)
             running.watermark = current
 
     def _files(self, progress: StreamingQueryProgress) -> dict[str, list[Path]]:

@@ -26,7 +26,7 @@ Caused by: java.lang.IllegalStateException: the disk is full
 \tat java.lang.Thread.run(Thread.java:1)
 """
 
-OTHERWISE_CALLED = """Reason: An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):
+OTHERWISE_CALLED = """Reason: An exception was raised by the Python Proxy: Traceback (most recent call last):
   File "table.pxi", line 1, in cast
     return call_function("cast", [arr])
            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
