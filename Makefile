@@ -25,7 +25,7 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup ## measure, and write the figures into bench/results.md
+bench: setup ## measure, and write the figures into docs/benchmarks.md
 	$(BIN)/python -m bench
 
 docs: setup ## pages in site/

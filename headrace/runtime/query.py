@@ -28,7 +28,7 @@ from headrace.spark.files import Files
 from headrace.spark.kafka import KafkaLog, java_settings
 from headrace.spark.lower import Lowered, lowered, settings_of
 from headrace.spark.lowering import Context
-from headrace.spark.session import stage_session
+from headrace.spark.session import FEW_ROWS, MANY_ROWS, stage_session
 from headrace.spark.sink import ExactlyOnce, Target
 
 State = Literal["running", "waiting", "stopped", "failed"]
@@ -92,6 +92,7 @@ class StageQuery:
         self.busy_seconds = 0.0  # that all batches together took
         self._query: StreamingQuery | None = None
         self._gate = Gate()
+        self._few = False  # whether Spark expects small batches
         self._raised: BaseException | None = None
         self._again_at = 0.0
         self.asides: Asides | None = None
@@ -118,7 +119,7 @@ class StageQuery:
 
     def start(self) -> None:
         """Lower the stage and start it; what cannot be is raised."""
-        self._gate, self._raised, self.last = Gate(), None, None
+        self._gate, self._raised, self.last, self._few = Gate(), None, None, False
         world = self._world
         spark = stage_session(world.spark, {**settings_of(self.stage), **world.options.spark})
         beats = (heartbeat_topic(world.program), self.id) if self.beats else None
@@ -193,6 +194,16 @@ class StageQuery:
             return self._catch_up.waiting <= _SMALL and not (self.stage.stateful and self._catch_up.ran_before)
         return max(self.last.rows, self.last.lag) + self.last.state <= _SMALL
 
+    def _prepare(self, spark: SparkSession) -> None:
+        """Have Spark run the batches to come as their size asks for."""
+        few = self._next_is_small()
+        if few == self._few:
+            return
+        self._few = few
+        for name, value in (FEW_ROWS if few else MANY_ROWS).items():
+            if name not in self._world.options.spark:
+                spark.conf.set(name, value)
+
     def _batches(self, rows: DataFrame, sink: Any, checkpoint: str) -> StreamingQuery:
         gate, catch_up = self._gate, self._catch_up
         assert catch_up is not None
@@ -204,6 +215,7 @@ class StageQuery:
                     gate.closed = True  # to be repeated, as the first batch after the backlog
                 gate.pass_through()
                 sink(batch, number)
+                self._prepare(batch.sparkSession)
             except BaseException as error:
                 self._raised = error
                 raise

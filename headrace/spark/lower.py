@@ -47,8 +47,6 @@ def lowered(ctx: Context) -> Lowered:
 
 def settings_of(stage: Stage) -> dict[str, str]:
     """Return the settings of Spark that a stage needs beside the tuning."""
-    if not stage.stateful:  # to generate code anew takes each batch 15 ms, and rows that are mostly JSON gain nothing
-        return {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     if not stage.dedupes_alone:
         return {"spark.sql.streaming.multipleWatermarkPolicy": "min"}
     return {  # a second watermark on the same stream, which Spark allows where no step follows; see spark/dedupe.py

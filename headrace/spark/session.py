@@ -54,6 +54,10 @@ _STATIC: dict[str, str] = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 
+# Spark makes Java code of each batch anew, which takes 15 ms or more; rows pay for it when they are many.
+FEW_ROWS = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+MANY_ROWS = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+
 
 def session(
     master: str | None = None, options: Mapping[str, Any] | None = None, slots: int = 0, log: Path | None = None

@@ -31,7 +31,7 @@ from headrace.spark.failures import failure
 from headrace.spark.lower import lowered, settings_of
 from headrace.spark.lowering import Context
 from headrace.spark.sending import headers_of
-from headrace.spark.session import session, stage_session
+from headrace.spark.session import FEW_ROWS, session, stage_session
 from headrace.testing.topics import FileLog, Sendings, Sent, Topics
 
 Given = Mapping[str, Any] | bytes | str | Delete | None
@@ -161,7 +161,7 @@ class TestDriver:
     def _start(self, stage: Stage) -> _Running:
         output = stage.output
         assert isinstance(output, TopicOutput)
-        own = stage_session(session(), settings_of(stage))
+        own = stage_session(session(), {**FEW_ROWS, **settings_of(stage)})
         ctx = Context(own, self._app, stage, FileLog(own, self._topics), _HEARTBEAT, self._schemas, self._stages)
         low = lowered(ctx)
         again = read_again(output.topic, self._stages, self._app)

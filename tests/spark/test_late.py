@@ -75,3 +75,50 @@ def test_joins_and_topics_between() -> None:
         assert late(t) == [(1, "counted"), (1, "joined"), (3, "counted")]
         t.send("right", [event(3, 92)])
         assert [row["id"] for row in t.read("joined")] == [3]
+
+
+def test_dead_and_late_ones_in_the_same_batch() -> None:
+    app = hr.App("both")
+    events = app.stream("events", schema="id int, at timestamp", event_time="at")
+    passed = events.filter("id <> 99")
+    counts = {"n": "count(*)"}
+    hops = hr.hopping("1 minute", every="20 seconds")
+    passed.group_by().window(hops, emit="final").agg(**counts, name="hops").to("hops")
+    passed.group_by().window(hr.session("10 seconds"), emit="final").agg(**counts, name="final").to("final")
+    passed.group_by().window(hr.session("10 seconds")).agg(**counts, name="changing").to("changing")
+    passed.dedupe("id", within="1 minute", name="once").to("once")
+    passed.group_by().agg(**counts, name="ever").to("ever")
+    with TestDriver(app) as t:
+        t.send("events", [b"junk", {"id": 99}])  # before time has begun
+        assert [letter["offset"] for letter in t.dead_letters()] == [0, 1]
+        assert t.late() == []
+        t.send("events", event(1, 100))
+        t.send("events", [event(2, 30), b"junk", event(99, 30), event(3, 100)])
+        assert [letter["offset"] for letter in t.dead_letters()] == [0, 1, 4]
+        assert late(t) == [(3, "changing"), (3, "final"), (3, "hops"), (3, "once")]
+        assert t.table("ever") == [{"n": 3}]
+        assert [row["id"] for row in t.read("once")] == [1, 3]
+        assert [row["n"] for row in t.table("changing")] == [2]
+
+
+def test_time_begins_in_1970() -> None:
+    app = hr.App("old")
+    events = app.stream("events", schema="id int, at timestamp", event_time="at")
+    events.group_by().window(hr.tumbling("1 minute")).agg(n="count(*)", name="counted").to("counted")
+    with TestDriver(app) as t:
+        t.send("events", [{"id": 1, "at": "1969-12-31T23:00:00Z"}, event(2, 0)])
+        assert [row["n"] for row in t.read("counted")] == [1]
+        (letter,) = t.late()
+        assert letter["offset"] == 0
+        assert letter["reason"] == "late: happened at 1969-12-31T23:00:00.000Z, but time begins in 1970"
+
+
+def test_changes_are_told_of_what_was_deduplicated() -> None:
+    app = hr.App("unique")
+    events = app.stream("events", schema="id int, at timestamp", event_time="at")
+    unique = events.dedupe("id", within="1 hour")
+    unique.group_by().window(hr.tumbling("1 minute")).agg(ids="sort_array(collect_list(id))").to("ids")
+    with TestDriver(app) as t:
+        t.send("events", [event(1, 0), event(1, 1), event(2, 2)])
+        t.send("events", [event(2, 3), event(3, 4)])
+        assert [row["ids"] for row in t.read("ids")] == [[1, 2], [1, 2, 3]]
