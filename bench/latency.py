@@ -17,9 +17,9 @@ import headrace as hr
 from headrace.log import Consumer, Producer, Topics
 from headrace.log.connection import connect
 
-EVENTS = 4500
+EVENTS = 6000
 PAUSE = 0.01  # seconds between two events
-WARM = 3000  # first events, which are not counted: Java compiles while it runs
+WARM = 4500  # first events, which are not counted: Java compiles while it runs
 SCHEMA = "id bigint, sent double, at timestamp"
 
 

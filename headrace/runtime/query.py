@@ -238,8 +238,8 @@ class StageQuery:
         )
         shaped = rows.select(
             F.coalesce(F.concat(dead["topic"], F.lit(SUFFIX)), F.lit(topic)).alias("topic"),
-            F.coalesce(F.col("key"), dead["key"]).alias("key"),
-            F.when(dead.isNull(), F.col("value")).otherwise(dead["value"]).alias("value"),
+            "key",
+            "value",
             F.when(dead.isNotNull(), headers).alias("headers"),
         )
         writer: Any = (  # its stubs do not know the trigger

@@ -8,8 +8,10 @@ from pyspark.sql.types import StringType
 
 from headrace.plan.node import Node
 from headrace.plan.stages import TopicOutput
-from headrace.spark.columns import DEAD, DEAD_TYPE, GONE, TIME, column, visible
+from headrace.spark.columns import DEAD, GONE, TIME, column, visible
 
+_PARTS = ("reason", "topic", "partition", "offset")
+_LETTER = "struct<reason: string, topic: string, partition: int, offset: bigint>"
 # Six digits: what Spark keeps. Its default would cut them to three.
 JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
 
@@ -17,7 +19,10 @@ JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields"
 def encoded(
     frame: DataFrame, node: Node, output: TopicOutput, with_time: bool = False, also: Sequence[Column] = ()
 ) -> DataFrame:
-    """Return the columns key, value (bytes) and dead; ``with_time`` keeps the rows' time in their values."""
+    """Return the columns key, value (bytes) and dead; ``with_time`` keeps the rows' time in their values.
+
+    A dead row has the key and the value of the event that it was.
+    """
     names = visible(frame)
     if output.format == "json":
         fields = [column(name) for name in names]
@@ -28,8 +33,15 @@ def encoded(
         value = column(names[0]).cast("binary")
     if GONE in frame.columns:
         value = F.when(~F.col(GONE), value)
-    dead = F.col(DEAD) if DEAD in frame.columns else F.lit(None).cast(DEAD_TYPE)
-    return frame.select(key_of(frame, node.key).alias("key"), value.alias("value"), dead.alias("dead"), *also)
+    key = key_of(frame, node.key)
+    if DEAD not in frame.columns:
+        dead = F.lit(None).cast(_LETTER)
+    else:
+        letter = F.col(DEAD)
+        key = F.when(letter.isNull(), key).otherwise(letter["key"])
+        value = F.when(letter.isNull(), value).otherwise(letter["value"])
+        dead = F.when(letter.isNotNull(), F.struct(*(letter[part].alias(part) for part in _PARTS)))
+    return frame.select(key.alias("key"), value.alias("value"), dead.alias("dead"), *also)
 
 
 def key_of(frame: DataFrame, key: tuple[str, ...]) -> Column:

@@ -26,8 +26,8 @@ class Sender:
         """Send a batch of the columns key, value and dead."""
         dead = rows.column("dead")
         if dead.null_count < len(dead):
-            for letter in dead.drop_null().to_pylist():
-                self._letter(letter)
+            for row in rows.filter(dead.is_valid()).to_pylist():
+                self._letter({**row["dead"], "key": row["key"], "value": row["value"]})
             rows = rows.filter(dead.is_null())
         keys, values = rows.column("key").to_pylist(), rows.column("value").to_pylist()
         produce, topic = self._producer.produce, self._topic

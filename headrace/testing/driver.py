@@ -188,7 +188,9 @@ class TestDriver:
     def _collect(self, stage: Stage, batch: DataFrame) -> None:
         topic = stage.output.name
         rows = batch.toArrow().to_pylist(maps_as_pydicts="lossy")
-        self._fresh[stage.name] += [row["dead"] for row in rows if row["dead"] is not None]
+        self._fresh[stage.name] += [
+            {**row["dead"], "key": row["key"], "value": row["value"]} for row in rows if row["dead"] is not None
+        ]
         alive = [row for row in rows if row["dead"] is None]
         if stage.stateful:  # they come from as many tasks as there are cores: in the same order on every machine
             alive.sort(key=_order)
