@@ -4,12 +4,10 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import Producer
 from pyspark.sql import DataFrame
 
-from headrace.log.dead_letters import SUFFIX
 from headrace.plan.stages import FileOutput
 from headrace.runtime.checkpoint import Checkpoint
 from headrace.runtime.home import write_json
@@ -18,7 +16,10 @@ from headrace.runtime.topics import late_topic
 from headrace.spark import asides, markers
 from headrace.spark.kafka import KafkaRange
 from headrace.spark.lowering import Context
-from headrace.spark.sending import create_dead_letters, headers_of
+from headrace.spark.sending import Sender
+
+if TYPE_CHECKING:
+    from confluent_kafka import Producer
 
 _PART = "all"
 
@@ -43,7 +44,6 @@ class Asides:
         self._written = -1
         self._producer: Producer | None = None
         self.needed = bool(ctx.stage.stateful) or isinstance(ctx.stage.output, FileOutput)
-        self._created: set[str] = set()
         self.late = 0
 
     def follow(self, progress: Progress) -> None:
@@ -91,21 +91,15 @@ class Asides:
         if self._written >= number:
             return
         producer.begin_transaction()
+        sender = Sender(producer, "", self._client, self._ctx.stage.declared)
         for frame in frames:
             for row in frame.toLocalIterator():
-                self._send(producer, row.asDict())
+                late = row["kind"] == asides.LATE
+                self.late += late
+                letter = {
+                    name: bytes(part) if isinstance(part, bytearray) else part for name, part in row.asDict().items()
+                }
+                sender.put_aside(letter, late_topic(self._ctx.app) if late else None)
         markers.note(producer, self._markers, markers.ASIDES, _PART, number)
         producer.commit_transaction(markers.COMMIT)
         self._written = number
-
-    def _send(self, producer: Producer, letter: dict[str, Any]) -> None:
-        late = letter["kind"] == asides.LATE
-        self.late += late
-        topic = late_topic(self._ctx.app) if late else letter["topic"] + SUFFIX
-        if topic not in self._created:
-            create_dead_letters(topic, self._client)
-            self._created.add(topic)
-        key, letter["value"] = letter["key"], bytes(letter["value"] or b"")
-        headers = headers_of(letter, self._ctx.stage.declared)
-        producer.produce(topic, letter["value"], bytes(key) if key else None, headers=headers)
-        producer.poll(0)

@@ -86,8 +86,9 @@ class CatchUp:
 
     def _after(self, read: Offsets | None) -> int:
         """Return how many offsets there are beyond those that were read."""
+        begin = {(topic, int(n)): offset for topic, known in (read or {}).items() for n, offset in known.items()}
+        if new := [place for place in self._places if place not in begin]:
+            begin |= earliest_offsets(self._admin, new, self._brokers)
         latest = latest_offsets(self._admin, self._places, self._brokers, committed=True)
-        earliest = earliest_offsets(self._admin, self._places, self._brokers)
-        if read is None:
-            return sum(latest[p] - earliest[p] for p in self._places if self._starts[p[0]] == "earliest")
-        return sum(max(0, latest[t, n] - read.get(t, {}).get(str(n), earliest[t, n])) for t, n in self._places)
+        counted = (place for place in self._places if read is not None or self._starts[place[0]] == "earliest")
+        return sum(max(0, latest[place] - begin[place]) for place in counted)

@@ -27,7 +27,7 @@ class Sender:
         dead = rows.column("dead")
         if dead.null_count < len(dead):
             for row in rows.filter(dead.is_valid()).to_pylist():
-                self._letter({**row["dead"], "key": row["key"], "value": row["value"]})
+                self.put_aside({**row["dead"], "key": row["key"], "value": row["value"]})
             rows = rows.filter(dead.is_null())
         keys, values = rows.column("key").to_pylist(), rows.column("value").to_pylist()
         produce, topic = self._producer.produce, self._topic
@@ -40,29 +40,30 @@ class Sender:
             try:
                 produce(topic, value, key)
             except BufferError:
-                self._patiently(value, key)
+                self._patiently(topic, value, key)
 
-    def _patiently(self, value: bytes | None, key: bytes | None) -> None:
+    def put_aside(self, letter: Mapping[str, Any], topic: str | None = None) -> None:
+        """Send what could not be processed, with the reason, to the dead letters of its topic or to another topic."""
+        topic = topic or letter["topic"] + SUFFIX
+        if topic not in _KNOWN:
+            create_dead_letters(topic, self._client)
+            _KNOWN.add(topic)
+        self._patiently(topic, letter["value"], letter["key"], headers=headers_of(letter, self._schemas))
+
+    def _patiently(self, topic: str, value: bytes | None, key: bytes | None, **more: Any) -> None:
         while True:
-            self._producer.poll(0.05)
             try:
-                self._producer.produce(self._topic, value, key)
+                self._producer.produce(topic, value, key, **more)
             except BufferError:
+                self._producer.poll(0.05)
                 continue
+            self._producer.poll(0)
             return
 
     def _too_large(self, key: bytes | None, value: bytes) -> None:
         reason = f"the row has {len(value)} bytes, the most is {LARGEST - 1000}"
         place = {"topic": self._topic, "partition": -1, "offset": -1}
-        self._letter({"reason": reason, **place, "key": key, "value": value[:LARGEST]})
-
-    def _letter(self, letter: Mapping[str, Any]) -> None:
-        topic = letter["topic"] + SUFFIX
-        if topic not in _KNOWN:
-            create_dead_letters(topic, self._client)
-            _KNOWN.add(topic)
-        self._producer.produce(topic, letter["value"], letter["key"], headers=headers_of(letter, self._schemas))
-        self._producer.poll(0)
+        self.put_aside({"reason": reason, **place, "key": key, "value": value[:LARGEST]})
 
 
 def create_dead_letters(topic: str, client: Mapping[str, Any]) -> None:
