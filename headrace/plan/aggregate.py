@@ -80,25 +80,25 @@ class Aggregate(Node):
         return last.window if isinstance(last.window, Hop) else last.parent_hop
 
     @cached_property
-    def schema(self) -> Schema:  # noqa: D102
+    def schema(self) -> Schema:
         bounds = [(name, "TIMESTAMP") for name in BOUNDS] if self.window else []
         keys = [(key, self.parent.schema[key]) for key in self.keys]
         return Schema([*bounds, *keys, *((agg.name, agg.type) for agg in self.aggs)])
 
     @property
-    def key(self) -> tuple[str, ...]:  # noqa: D102
+    def key(self) -> tuple[str, ...]:
         return (*self.keys, *BOUNDS) if self.window else self.keys
 
     @property
-    def timed(self) -> bool:  # noqa: D102
+    def timed(self) -> bool:
         return self.emit == "final"
 
     @property
-    def stateful(self) -> bool:  # noqa: D102
+    def stateful(self) -> bool:
         return True
 
     @property
-    def updates(self) -> bool:  # noqa: D102
+    def updates(self) -> bool:
         return self.emit == "updates"
 
     @property
@@ -107,7 +107,7 @@ class Aggregate(Node):
         return self.updates and isinstance(self.window, Session)
 
     @property
-    def label(self) -> str:  # noqa: D102
+    def label(self) -> str:
         told = [f"group by {', '.join(self.keys)}" if self.keys else "aggregate all"]
         if self.window:
             told.append(str(self.window) + (f" grace {show_span(self.grace)}" if self.grace else ""))

@@ -33,9 +33,9 @@ class Dedupe(Node):
             )
 
     @property
-    def stateful(self) -> bool:  # noqa: D102
+    def stateful(self) -> bool:
         return True
 
     @property
-    def label(self) -> str:  # noqa: D102
+    def label(self) -> str:
         return f"dedupe {', '.join(self.columns)} within {show_span(self.within)}"

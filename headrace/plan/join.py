@@ -76,26 +76,26 @@ class Join(Node):
         return {name: f"{self.names[1]}_{name}" if name.lower() in taken else name for name in kept}
 
     @cached_property
-    def schema(self) -> Schema:  # noqa: D102
+    def schema(self) -> Schema:
         if self.how == "semi":
             return self.left.schema
         right = ((alias, self.right.schema[name]) for name, alias in self.right_columns.items())
         return Schema([*self.left.schema.items(), *right])
 
     @property
-    def key(self) -> tuple[str, ...]:  # noqa: D102
+    def key(self) -> tuple[str, ...]:
         return self.left.key
 
     @property
-    def timed(self) -> bool:  # noqa: D102
+    def timed(self) -> bool:
         return self.how != "full"
 
     @property
-    def stateful(self) -> bool:  # noqa: D102
+    def stateful(self) -> bool:
         return True
 
     @property
-    def label(self) -> str:  # noqa: D102
+    def label(self) -> str:
         told = " and ".join(pair.shared or f"{pair.left} = {pair.right}" for pair in self.on)
         return (
             f"{self.how} join {self.names[0]} with {self.names[1]} on {told}, "

@@ -23,7 +23,7 @@ class Filter(Node):
             raise PlanError(f"filter {self.condition.sql!r} is of type {self.condition.type}, not true or false")
 
     @property
-    def label(self) -> str:  # noqa: D102
+    def label(self) -> str:
         return f"filter {self.condition.sql}"
 
 
@@ -40,15 +40,15 @@ class Project(Node):
         _ = self.schema
 
     @cached_property
-    def schema(self) -> Schema:  # noqa: D102
+    def schema(self) -> Schema:
         return Schema((name, expression.type) for name, expression in self.columns)
 
     @property
-    def key(self) -> tuple[str, ...]:  # noqa: D102
+    def key(self) -> tuple[str, ...]:
         return self.keys
 
     @property
-    def label(self) -> str:  # noqa: D102
+    def label(self) -> str:
         told = ", ".join(name if name == e.sql else f"{e.sql} as {name}" for name, e in self.columns)
         return f"select {told}" if self.verb == "select" else f"{self.verb}: {told}"
 
@@ -72,7 +72,7 @@ class Explode(Node):
         _ = self.schema
 
     @cached_property
-    def schema(self) -> Schema:  # noqa: D102
+    def schema(self) -> Schema:
         kind = self.parent.schema[self.column]
         element = kind.removeprefix("ARRAY<").removesuffix(">") if kind.startswith("ARRAY<") else UNKNOWN
         return Schema(
@@ -80,11 +80,11 @@ class Explode(Node):
         )
 
     @property
-    def key(self) -> tuple[str, ...]:  # noqa: D102
+    def key(self) -> tuple[str, ...]:
         return tuple(self.alias if name == self.column else name for name in self.parent.key)
 
     @property
-    def label(self) -> str:  # noqa: D102
+    def label(self) -> str:
         return f"explode {self.column} as {self.alias}"
 
 
@@ -119,19 +119,19 @@ class MapPython(Node):
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     @cached_property
-    def schema(self) -> Schema:  # noqa: D102
+    def schema(self) -> Schema:
         return self.result
 
     @property
-    def key(self) -> tuple[str, ...]:  # noqa: D102
+    def key(self) -> tuple[str, ...]:
         return self.keys
 
     @property
-    def timed(self) -> bool:  # noqa: D102
+    def timed(self) -> bool:
         return self.parent.timed and not self.batches
 
     @property
-    def label(self) -> str:  # noqa: D102
+    def label(self) -> str:
         return f"{self.verb} {self.name}(…)"
 
 
@@ -146,11 +146,11 @@ class KeyBy(Node):
         known_columns(self.parent.schema, self.columns, "key_by")
 
     @property
-    def key(self) -> tuple[str, ...]:  # noqa: D102
+    def key(self) -> tuple[str, ...]:
         return self.columns
 
     @property
-    def label(self) -> str:  # noqa: D102
+    def label(self) -> str:
         return f"key by {', '.join(self.columns)}"
 
 
@@ -181,13 +181,13 @@ class Merge(Node):
             raise PlanError("merge works on streams, not on tables whose rows change")
 
     @property
-    def parents(self) -> tuple[Node, ...]:  # noqa: D102
+    def parents(self) -> tuple[Node, ...]:
         return self.inputs
 
     @property
-    def key(self) -> tuple[str, ...]:  # noqa: D102
+    def key(self) -> tuple[str, ...]:
         return self.inputs[0].key
 
     @property
-    def label(self) -> str:  # noqa: D102
+    def label(self) -> str:
         return f"merge {len(self.inputs)} streams"

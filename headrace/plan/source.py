@@ -58,23 +58,23 @@ class Source(Node):
             raise PlanError("idle must be above 0; leave it away for never")
 
     @cached_property
-    def schema(self) -> Schema:  # noqa: D102
+    def schema(self) -> Schema:
         return self.columns
 
     @property
-    def key(self) -> tuple[str, ...]:  # noqa: D102
+    def key(self) -> tuple[str, ...]:
         return self.keys
 
     @property
-    def timed(self) -> bool:  # noqa: D102
+    def timed(self) -> bool:
         return self.clock is not None
 
     @property
-    def updates(self) -> bool:  # noqa: D102
+    def updates(self) -> bool:
         return False
 
     @property
-    def label(self) -> str:  # noqa: D102
+    def label(self) -> str:
         clock = {"event": f"event time {self.time.sql if self.time else ''}", "append": "log-append time"}
         told = [self.format]
         if self.clock:
@@ -107,7 +107,7 @@ class Through(Node):
             )
 
     @property
-    def label(self) -> str:  # noqa: D102
+    def label(self) -> str:
         return f"through topic {self.topic or self.step}"
 
 
