@@ -1,6 +1,10 @@
-"""What stages put aside: late events to the ledger, dead ones to the dead letters, each once."""
+"""What stages put aside: late events to the ledger, dead ones to the dead letters, each once.
+
+To find them takes another look at a batch, as long as the batch itself took; so it waits while the stage is behind.
+"""
 
 import uuid
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Producer
 
 _PART = "all"
+_MOST = 50  # batches that may wait; Spark forgets where batches begin after a hundred
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class Batch:
     begin: Offsets
     end: Offsets
     watermark: int  # by which lateness was judged: that of the batch before, or of this one where dedupe is alone
+    suspect: bool  # whether it has left out anything, as far as is known
 
 
 class Asides:
@@ -43,27 +49,35 @@ class Asides:
         self._watermark = 0
         self._written = -1
         self._producer: Producer | None = None
+        self._waiting = deque[Batch]()
         self.needed = bool(ctx.stage.stateful) or isinstance(ctx.stage.output, FileOutput)
         self.late = 0
 
     def follow(self, progress: Progress) -> None:
-        """Look at a batch that has ended."""
+        """Take note of a batch that has ended."""
         judged, self._watermark = self._watermark, progress.watermark
         if self._ctx.stage.dedupes_alone:
             judged = progress.watermark
         if not self.needed:
             return
-        if progress.dropped or progress.dead:
-            self._look(Batch(progress.batch, progress.begin, progress.end, judged))
-        write_json(self._note, progress.batch)
+        suspect = bool(progress.dropped or progress.dead)
+        self._waiting.append(Batch(progress.batch, progress.begin, progress.end, judged, suspect))
 
     def catch_up(self) -> None:
-        """Look at the batches that ended before an earlier run could."""
-        if not self.needed:
-            return
-        for batch in self._missed(int(self._note.read_text()) if self._note.exists() else -1):
-            self._look(batch)
+        """Have the batches looked at that ended before an earlier run could."""
+        if self.needed:
+            self._waiting.extend(self._missed(int(self._note.read_text()) if self._note.exists() else -1))
+
+    def work(self, busy: bool) -> None:
+        """Look at the batches that wait for it; while the stage is busy, only where they become too many."""
+        while self._waiting:
+            batch = self._waiting[0]
+            if batch.suspect:
+                if busy and len(self._waiting) <= _MOST:
+                    return
+                self._look(batch)
             write_json(self._note, batch.number)
+            self._waiting.popleft()
 
     def _missed(self, last: int) -> Iterator[Batch]:
         before = self._checkpoint.batch(last)
@@ -74,7 +88,7 @@ class Asides:
                 return
             begin = before[0] if before else {}
             judged = now[1] if self._ctx.stage.dedupes_alone else self._watermark
-            yield Batch(number, begin, now[0], judged)
+            yield Batch(number, begin, now[0], judged, suspect=True)
             before, self._watermark = now, now[1]
 
     def _look(self, batch: Batch) -> None:

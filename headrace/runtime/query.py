@@ -279,22 +279,23 @@ class StageQuery:
             return False
 
     def _follow(self) -> None:
-        assert self._query is not None
-        for entry in progress.read(self._query, self.last.batch if self.last else -1):
+        assert self._query is not None and self.asides is not None
+        before = self.last
+        for entry in progress.read(self._query, before.batch if before else -1):
             if self.last is None or _news(entry, self.last):
                 self.seen_at = time.monotonic()
             self.last = entry
             self.rows += entry.rows
             self.busy_seconds += entry.seconds
-            if not self._look_aside(entry):
-                return
+            self.asides.follow(entry)
+        if self._look_aside() and self.last is not before:
             self.failures = 0
 
-    def _look_aside(self, entry: progress.Progress) -> bool:
-        """Write down what a batch left out; if that cannot be, start again, which looks at the batch once more."""
+    def _look_aside(self) -> bool:
+        """Write down what batches left out; if that cannot be, start again, which looks at them once more."""
         assert self.asides is not None and self._query is not None
         try:
-            self.asides.follow(entry)
+            self.asides.work(busy=self.last is not None and self.last.lag > 0)
         except Exception as error:
             if self.state != "stopped":
                 self._gate.closed = True
