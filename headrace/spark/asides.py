@@ -44,7 +44,8 @@ def _told(rows: DataFrame, step: Node, watermark: datetime) -> DataFrame:
         late = F.struct(F.lit(LATE).alias("kind"), reason, f"{ORIGIN}.*")
         letter = letter.when(end <= F.lit(watermark), late)
     told = rows.select(letter.alias("letter")).filter("letter is not null").select("letter.*")
-    return told.dropDuplicates(["kind", "topic", "partition", "offset"])
+    gathered = told.repartition("topic", "partition").dropDuplicates(["kind", "topic", "partition", "offset"])
+    return gathered.sortWithinPartitions("topic", "partition", "offset")
 
 
 def _inputs(ctx: Context, log: Log) -> Iterator[tuple[Node, DataFrame]]:

@@ -5,7 +5,13 @@ import json
 import pytest
 
 import headrace as hr
-from headrace.core.errors import AlreadyRunningError, QueryError, StateChangedError, UnknownQueryError
+from headrace.core.errors import (
+    AlreadyRunningError,
+    QueryError,
+    StateChangedError,
+    UnknownQueryError,
+    UnknownTopicError,
+)
 from headrace.core.settings import Settings
 from headrace.log import Producer
 from headrace.runtime import control
@@ -112,11 +118,18 @@ def test_a_program_far_behind_takes_nothing_for_late(source, name):
         for number in range(2000):
             producer.send(source, event("early", 1, number // 10), partition=0)
             producer.send(source, event("later", 1, 1000 + number // 10), partition=1)
+            if number % 100 == 0:
+                producer.send(source, f"{{] {number}", partition=1)
         producer.send(source, event("end", 1, 3000), partition=0)
     app = hr.App(name, max_batch=500)
     windowed(app, source, f"{name}-sums")
+    with app.start() as run:
+        until(lambda: run.queries[0].last is not None)  # stopped while dead events still wait to be looked for
     app.run(drain=True)
     assert sum(row.value["c"] for row in read(f"{name}-sums")) == 4000
+    assert [int(row.raw_value[3:]) for row in read(f"{source}.dlq")] == list(range(0, 2000, 100))
+    with pytest.raises(UnknownTopicError):
+        read(f"{name}.late")
 
 
 def test_files_have_each_row_once(app, source, name, tmp_path):
