@@ -24,7 +24,7 @@ def list_(format: FormatOption = None) -> None:
 @app.command()
 def describe(name: Name, format: FormatOption = None) -> None:
     """Show one query: its state, rates, lag, time and last error."""
-    from headrace.runtime import control  # noqa: PLC0415
+    from headrace.runtime import control  # noqa: PLC0415 - not before it is needed
 
     print_object(control.find(Settings.load(), name), format)
 
@@ -43,7 +43,7 @@ def restart(name: Name, format: FormatOption = None) -> None:
 
 
 def _order(name: str, verb: str, format: Any) -> None:
-    from headrace.runtime import control  # noqa: PLC0415
+    from headrace.runtime import control  # noqa: PLC0415 - not before it is needed
 
     settings = Settings.load()
     stage = control.find(settings, name)["name"]

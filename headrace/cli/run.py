@@ -20,7 +20,7 @@ def run(
     Several programs share one Spark session, each with its own queries, checkpoints and versions.
     """
     from headrace.cli.programs import load  # noqa: PLC0415 - the engine is loaded when it is needed
-    from headrace.runtime.together import together  # noqa: PLC0415
+    from headrace.runtime.together import together  # noqa: PLC0415 - Spark takes half a second to import
 
     apps = [app for path in programs for app in load(str(path))]
     names = [app.name for app in apps]

@@ -89,7 +89,6 @@ class StageQuery:
         self._catch_up: CatchUp | None = None
         self.fed_by: list[StageQuery] = []
         self.rows = 0
-        self.busy_seconds = 0.0  # that all batches together took
         self._query: StreamingQuery | None = None
         self._gate = Gate()
         self._few = False  # whether Spark expects small batches
@@ -286,7 +285,6 @@ class StageQuery:
                 self.seen_at = time.monotonic()
             self.last = entry
             self.rows += entry.rows
-            self.busy_seconds += entry.seconds
             self.asides.follow(entry)
         if self._look_aside() and self.last is not before:
             self.failures = 0

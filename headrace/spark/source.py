@@ -82,12 +82,13 @@ def _from_json(raw: DataFrame, ddl: str) -> tuple[DataFrame, Column, Column]:
     last = F.substring("__value", -1, 1)  # Spark stops at the end of the object, whatever follows
     ended = (last == F.lit(b"}")) | F.rtrim(text, F.lit(_SPACE)).endswith("}")
     rows = raw.withColumn(_BODY, once(F.when(ended, F.from_json(text, f"{ddl}, {_BAD} string", options))))
+    bad = F.col(_BODY).isNull() | F.col(_BAD).isNotNull()
     reason = (
         F.when(F.col("__value").isNull(), "the event has no value")
         .when(F.trim(text, F.lit(_SPACE)) == "", "the value is empty")
-        .when(F.col(_BODY).isNull() | F.col(_BAD).isNotNull(), "the value does not fit the schema")
+        .when(bad, "the value does not fit the schema")
     )
-    return rows.select("*", f"{_BODY}.*"), F.col(_BODY).isNull() | F.col(_BAD).isNotNull(), reason
+    return rows.select("*", f"{_BODY}.*"), bad, reason
 
 
 def _when(node: Source, ctx: Context) -> Column:
