@@ -24,7 +24,7 @@ from headrace.testing import TestDriver
 EVENTS = 1_000_000
 PAIRS = 480_000  # events of the join's left side: state for two sides is slow, here and by hand
 BATCH = 200_000
-ROUNDS = 3
+ROUNDS = 5
 KEYS = 10_000
 POISON = 20  # every twentieth event is no JSON
 SCHEMA = "id bigint, user string, amount double, at timestamp"
@@ -167,7 +167,7 @@ def by_hand(frame: Callable[[SparkSession], DataFrame], mode: str) -> float:
     with Topics() as topics:
         topics.create(f"{name}-out", partitions=2)
         topics.create(f"{name}-markers", partitions=markers.PARTITIONS)
-    rows = frame(spark).withColumn("dead", F.lit(None).cast("struct<reason: string>"))
+    rows = frame(spark).withColumn("dead", F.lit(None).cast("string"))
     sink = ExactlyOnce(Target(f"{name}-out", f"{name}-markers", connect()))
     with tempfile.TemporaryDirectory() as folder:
         query = (

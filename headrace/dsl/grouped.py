@@ -10,7 +10,6 @@ from headrace.plan.aggregate import BOUNDS, Aggregate
 from headrace.plan.aggregates import Custom, agg
 from headrace.plan.expressions import Given
 from headrace.plan.node import Emit, Node
-from headrace.plan.stages import settled
 from headrace.plan.where import caller, declared
 from headrace.plan.windows import Span, Window
 
@@ -48,7 +47,7 @@ class Grouped:
         """Return the result of an aggregation; `agg` and `Windowed.agg` are the ways to it."""
         from headrace.dsl.table import Table  # noqa: PLC0415 - a table can be grouped, and a group becomes a table
 
-        node = settled(self._node, caller())
+        node = self._program.settled(self._node, caller())
         aggs = tuple(agg(column, given, node.schema, node.timed) for column, given in aggregates.items())
         step = step_name(name, "aggregate", (*self._keys, window, grace, emit, *(f"{a.name}={a.given}" for a in aggs)))
         return Table(self._program, Aggregate(node, self._keys, aggs, window, grace, emit, step, where=caller()))

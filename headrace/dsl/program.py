@@ -9,9 +9,9 @@ from headrace.core.schema import Schema
 from headrace.dsl.stream import Stream
 from headrace.log.names import check_topic_name
 from headrace.plan.node import Node
-from headrace.plan.source import RAW, TEXT, Clock, Source, Start
+from headrace.plan.source import RAW, TEXT, Clock, Source, Start, Through
 from headrace.plan.source import event_time as checked_time
-from headrace.plan.stages import Output, Stage, cut
+from headrace.plan.stages import Output, Stage, cut, unchained
 from headrace.plan.where import caller, declared
 from headrace.plan.windows import Span
 
@@ -37,6 +37,7 @@ class Program:
         self.version = check_topic_name(str(version))
         self._idle = None if idle is None else parse_span(idle)
         self._outputs: list[tuple[Node, Output, str, str]] = []
+        self._between: dict[str, Through] = {}
 
     @declared
     def stream(
@@ -108,12 +109,27 @@ class Program:
     def add(self, node: Node, output: Output, name: str, where: str) -> None:
         """Note an output, or say why it cannot be."""
         outputs = [*self._outputs, (node, output, name, where)]
-        cut(self.name, outputs)
+        cut(outputs)
         self._outputs = outputs
+
+    def settled(self, node: Node, where: str) -> Node:
+        """Return a node after which a stateful step may follow: where needed, by way of a topic, which all share."""
+        step = unchained(node)
+        if step is None:
+            return node
+        topic = self.internal(step, "repartition")
+        if topic not in self._between or self._between[topic].parent is not node:
+            self._between[topic] = Through(node, topic, where=where)
+        return self._between[topic]
+
+    def internal(self, step: str, kind: str) -> str:
+        """Return the topic between a step and the next; each version of a program has its own."""
+        version = "" if self.version == "1" else f".{self.version}"
+        return check_topic_name(f"{self.name}{version}.{step}.{kind}")
 
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Return the stages of the program as it is declared by now."""
         if not self._outputs:
             raise PlanError(f"the program {self.name!r} has no output; end a stream with .to(topic) or .sink(…)")
-        return cut(self.name, self._outputs)
+        return cut(self._outputs)

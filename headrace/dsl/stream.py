@@ -15,7 +15,6 @@ from headrace.plan.join import How, Join, equalities
 from headrace.plan.node import Node, known_columns
 from headrace.plan.rows import Explode, Filter, KeyBy, MapPython, Merge
 from headrace.plan.source import Source, Through
-from headrace.plan.stages import settled
 from headrace.plan.where import caller, declared
 from headrace.plan.windows import Span
 
@@ -107,12 +106,12 @@ class Stream(Rows):
         """Spread rows anew by the values of some columns, over a topic of the program's own."""
         keyed = KeyBy(self.node, known_columns(self.node.schema, columns, "repartition"), where=caller())
         step = step_name(name, "repartition", (*columns, *(node.label for node in self.node.walk())))
-        return self._next(Through(keyed, None, partitions, step, where=caller()))
+        return self._next(Through(keyed, self._program.internal(step, "repartition"), partitions, where=caller()))
 
     @declared
     def through(self, topic: str, *, partitions: int | None = None) -> Self:
         """Write the rows to a topic and go on reading them from there, in a stage of its own."""
-        return self._next(Through(self.node, check_topic_name(topic), partitions, topic, where=caller()))
+        return self._next(Through(self.node, check_topic_name(topic), partitions, where=caller()))
 
     @declared
     def dedupe(self, *columns: str, within: Span, name: str | None = None) -> Self:
@@ -166,7 +165,7 @@ class Stream(Rows):
         if not isinstance(other, Stream):
             raise PlanError(f"join() needs another stream, not {other!r}")
         self._same_program(other)
-        left, right = settled(self.node, caller()), settled(other.node, caller())
+        left, right = (self._program.settled(side.node, caller()) for side in (self, other))
         names = (_called(left, "left"), _called(right, "right"))
         pairs = equalities(on, left, right, names)
         reach = _reach(within, before, after)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.plan.node import Node
-from headrace.plan.stages import FileOutput, Stage, topic_of
+from headrace.plan.stages import FileOutput, Stage
 
 
 def describe(program: str, version: str, stages: Sequence[Stage]) -> dict[str, Any]:
@@ -12,16 +12,16 @@ def describe(program: str, version: str, stages: Sequence[Stage]) -> dict[str, A
     return {
         "program": program,
         "version": version,
-        "stages": [_stage(program, stage) for stage in stages],
+        "stages": [_stage(stage) for stage in stages],
     }
 
 
-def _stage(program: str, stage: Stage) -> dict[str, Any]:
+def _stage(stage: Stage) -> dict[str, Any]:
     numbers = {id(node): number for number, node in enumerate(stage.nodes)}
     output = stage.output
     return {
         "name": stage.name,
-        "reads": [topic_of(node, program) for node in stage.inputs],
+        "reads": [node.topic for node in stage.inputs],
         "writes": output.path if isinstance(output, FileOutput) else output.topic,
         "kind": "files" if isinstance(output, FileOutput) else "topic",
         "emits": "updates" if stage.node.updates else "rows",

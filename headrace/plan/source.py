@@ -89,14 +89,13 @@ class Through(Node):
 
     Attributes:
         parent: Whose rows.
-        topic: The topic; None for one of the program's own, named after it and the step.
+        topic: The topic.
         partitions: Of the topic, if it must be created.
     """
 
     parent: Node
-    topic: str | None = None
+    topic: str
     partitions: int | None = None
-    step: str = ""
 
     def __post_init__(self) -> None:
         check_partitions(self.partitions)
@@ -108,7 +107,7 @@ class Through(Node):
 
     @property
     def label(self) -> str:
-        return f"through topic {self.topic or self.step}"
+        return f"through topic {self.topic}"
 
 
 def within(node: Node) -> Iterator[Node]:

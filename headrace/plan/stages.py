@@ -118,7 +118,7 @@ class Stage:
     @property
     def fingerprint(self) -> tuple[str, ...]:
         """Return what must stay the same while the state is kept."""
-        told = [f"reads {', '.join(topic_of(node, '<program>') for node in self.inputs)}"]
+        told = [f"reads {', '.join(node.topic for node in self.inputs)}"]
         told += [
             f"{getattr(node, 'step', '')}: {node.label} → {node.schema.ddl}"
             if isinstance(node, Aggregate)
@@ -139,29 +139,21 @@ class Stage:
             raise PlanError(f"latency='realtime' runs Spark SQL only, no Python; '{function.label}' is Python")
 
 
-def topic_of(node: Source | Through, app: str) -> str:
-    """Return the topic of an input; topics between stages are called after the program."""
-    if node.topic is not None:
-        return node.topic
-    assert isinstance(node, Through)
-    return f"{app}.{node.step}.repartition"
-
-
 def writes(stage: Stage) -> str | None:
     """Return the topic that a stage writes, if it does."""
     return stage.output.topic if isinstance(stage.output, TopicOutput) else None
 
 
-def read_again(topic: str, stages: Sequence[Stage], app: str) -> bool:
+def read_again(topic: str, stages: Sequence[Stage]) -> bool:
     """Whether a later stage goes on with what is written to a topic."""
-    return any(isinstance(n, Through) and topic_of(n, app) == topic for stage in stages for n in stage.nodes)
+    return any(isinstance(n, Through) and n.topic == topic for stage in stages for n in stage.nodes)
 
 
-def cut(app: str, outputs: Sequence[tuple[Node, Output, str, str]]) -> tuple[Stage, ...]:
+def cut(outputs: Sequence[tuple[Node, Output, str, str]]) -> tuple[Stage, ...]:
     """Cut a program into stages, those that write a topic before those that read it."""
     stages: dict[str, Stage] = {}
     for node, output, name, where in outputs:
-        for stage in _stages(app, node, output, name, where):
+        for stage in _stages(node, output, name, where):
             known = stages.get(stage.name)
             if known is not None and (known.node is not stage.node or known.output != stage.output):
                 raise PlanError(
@@ -172,10 +164,10 @@ def cut(app: str, outputs: Sequence[tuple[Node, Output, str, str]]) -> tuple[Sta
     _check_steps(stages)
     for stage in stages.values():
         stage.check()
-    return _writers_first(app, tuple(stages.values()))
+    return _writers_first(tuple(stages.values()))
 
 
-def _writers_first(app: str, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+def _writers_first(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
     """Return the stages in an order in which those that write a topic come before those that read it."""
     ordered: dict[str, Stage] = {}
 
@@ -185,7 +177,7 @@ def _writers_first(app: str, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
             raise PlanError(
                 f"the topic {writes(stage)} would feed itself, without end: {around}; write to another topic"
             )
-        topics = {topic_of(node, app) for node in stage.inputs}
+        topics = {node.topic for node in stage.inputs}
         for writer in stages:
             if writes(writer) in topics:
                 visit(writer, (*path, stage.name))
@@ -196,17 +188,22 @@ def _writers_first(app: str, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
     return tuple(ordered.values())
 
 
-def settled(node: Node, where: str) -> Node:
-    """Return a node after which a stateful step may follow: Spark cannot chain one to a dedupe, a topic can."""
-    dedupe = next((step for step in within(node) if isinstance(step, Dedupe)), None)
-    return node if dedupe is None else Through(node, None, None, dedupe.step, where=where)
+def unchained(node: Node) -> str | None:
+    """Return a name for the topic that must lie between a node and a stateful step, where Spark cannot chain the two.
+
+    It cannot after a dedupe.
+    """
+    last = next((step for step in within(node) if isinstance(step, Dedupe)), None)
+    if last is None or node is last:
+        return last.step if last else None
+    told = "|".join(step.label for step in node.walk())
+    return f"{last.step}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
 
-def _stages(app: str, node: Node, output: Output, name: str, where: str) -> Iterator[Stage]:
+def _stages(node: Node, output: Output, name: str, where: str) -> Iterator[Stage]:
     for step in within(node):
         if isinstance(step, Through):
-            topic = topic_of(step, app)
-            yield from _stages(app, step.parent, TopicOutput(topic, step.partitions), topic, step.where)
+            yield from _stages(step.parent, TopicOutput(step.topic, step.partitions), step.topic, step.where)
     yield Stage(name, node, output, where)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from headrace.log.client import admin_client
 from headrace.log.offsets import earliest_offsets, latest_offsets
-from headrace.plan.stages import Stage, topic_of
+from headrace.plan.stages import Stage
 from headrace.runtime.checkpoint import Checkpoint
 from headrace.runtime.progress import Offsets
 
@@ -31,7 +31,6 @@ class CatchUp:
     """How far one stage is behind.
 
     Args:
-        program: The program's name.
         stage: The stage.
         feeding: The stages that write what it reads.
         partitions: Of each topic.
@@ -42,7 +41,6 @@ class CatchUp:
 
     def __init__(
         self,
-        program: str,
         stage: Stage,
         feeding: Sequence[Feeding],
         *,
@@ -51,7 +49,7 @@ class CatchUp:
         checkpoint: Checkpoint,
         most: int,
     ) -> None:
-        self._starts = {topic_of(node, program): getattr(node, "start", "earliest") for node in stage.inputs}
+        self._starts = {node.topic: getattr(node, "start", "earliest") for node in stage.inputs}
         self._places = [(topic, number) for topic in self._starts for number in range(partitions[topic])]
         self._admin, self._brokers = admin_client(client), str(client["bootstrap.servers"])
         self._checkpoint, self._feeding, self._most = checkpoint, feeding, most

@@ -9,7 +9,6 @@ from confluent_kafka import Producer
 from headrace.core.errors import HeadraceError
 from headrace.log.client import admin_client, open_client
 from headrace.log.offsets import latest_offsets
-from headrace.plan.stages import topic_of
 from headrace.runtime.query import StageQuery
 from headrace.runtime.topics import heartbeat_topic
 
@@ -46,7 +45,7 @@ class Heartbeats:
         if query.last is None or not query.active or query.catching_up:
             return False
         read = query.last.end
-        topics = {topic_of(node, self._program) for node in query.stage.inputs}
+        topics = {node.topic for node in query.stage.inputs}
         places = [(topic, int(n)) for topic in topics for n in read.get(topic, {})]
         latest = latest_offsets(self._admin, places, str(self._client["bootstrap.servers"]))
         return bool(places) and all(read[topic][str(n)] >= offset for (topic, n), offset in latest.items())

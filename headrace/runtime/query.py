@@ -22,7 +22,7 @@ from headrace.runtime.home import Home
 from headrace.runtime.options import Options
 from headrace.runtime.topics import heartbeat_topic, marker_topic
 from headrace.spark.columns import plain
-from headrace.spark.encoding import encoded
+from headrace.spark.encoding import LETTER, encoded
 from headrace.spark.failures import failure
 from headrace.spark.files import Files
 from headrace.spark.kafka import KafkaLog, java_settings
@@ -128,7 +128,6 @@ class StageQuery:
         place = world.home.checkpoint(self.stage.name)
         checkpoint = Checkpoint(spark, place)
         self._catch_up = CatchUp(
-            world.program,
             self.stage,
             self.fed_by,
             partitions=world.partitions,
@@ -168,7 +167,7 @@ class StageQuery:
         output, world = self.stage.output, self._world
         if isinstance(output, FileOutput):
             return self._batches(plain(low.rows), Files(output), checkpoint)
-        again = read_again(output.topic, world.stages, world.program)
+        again = read_again(output.topic, world.stages)
         finish, node = low.finish, self.stage.node
         if finish is None:
             world.schemas[output.topic] = plain(low.rows).schema
@@ -230,7 +229,7 @@ class StageQuery:
 
     def _stream(self, rows: DataFrame, topic: str, checkpoint: str) -> StreamingQuery:
         """Pass rows on within milliseconds, by Spark's own sink: at least once."""
-        dead = F.col("dead")
+        dead = F.from_json("dead", LETTER)
         told = [(REASON, "reason"), (TOPIC, "topic"), (PARTITION, "partition"), (OFFSET, "offset")]
         headers = F.array(
             *(F.struct(F.lit(n).alias("key"), dead[f].cast("string").cast("binary").alias("value")) for n, f in told)

@@ -17,7 +17,7 @@ from headrace.core.errors import HeadraceError, QueryError, QueryFailedError
 from headrace.core.settings import Settings
 from headrace.dsl.program import Program
 from headrace.log.connection import connect
-from headrace.plan.stages import TopicOutput, topic_of, writes
+from headrace.plan.stages import TopicOutput, writes
 from headrace.runtime import control
 from headrace.runtime.heartbeat import Heartbeats
 from headrace.runtime.home import Home, write_json
@@ -76,7 +76,7 @@ class Run:
             )
             self.queries = [StageQuery(stage, world) for stage in stages]
             for query in self.queries:
-                topics = {topic_of(node, self._program.name) for node in query.stage.inputs}
+                topics = {node.topic for node in query.stage.inputs}
                 query.fed_by = [other for other in self.queries if writes(other.stage) in topics]
             stack.callback(self._stop_queries)
             for query in self.queries:  # in their order: those that write a topic before those that read it
@@ -89,7 +89,7 @@ class Run:
     def _slots(self, partitions: dict[str, int]) -> int:
         """Return how many tasks must run at once: a stage in real time holds one for each partition, for good."""
         realtime = [
-            sum(partitions[topic_of(node, self._program.name)] for node in stage.inputs)
+            sum(partitions[node.topic] for node in stage.inputs)
             for stage in self._program.stages
             if isinstance(stage.output, TopicOutput) and stage.output.latency == "realtime"
         ]

@@ -6,7 +6,7 @@ from typing import Any
 from headrace.log.client import admin_client, metadata
 from headrace.log.dead_letters import SUFFIX
 from headrace.log.topics import DEFAULT_PARTITIONS, Topics
-from headrace.plan.stages import FileOutput, Stage, TopicOutput, topic_of
+from headrace.plan.stages import FileOutput, Stage, TopicOutput
 from headrace.spark import markers
 from headrace.spark.sending import create_dead_letters
 
@@ -43,7 +43,7 @@ def prepare(
                 created.append(name)
 
         for stage in stages:
-            inputs = [topic_of(node, program) for node in stage.inputs]
+            inputs = [node.topic for node in stage.inputs]
             for name in inputs:
                 if name not in written:
                     create(name, DEFAULT_PARTITIONS)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
 import pyarrow as pa
 from confluent_kafka import Producer
 
@@ -27,7 +28,7 @@ class Sender:
         dead = rows.column("dead")
         if dead.null_count < len(dead):
             for row in rows.filter(dead.is_valid()).to_pylist():
-                self.put_aside({**row["dead"], "key": row["key"], "value": row["value"]})
+                self.put_aside(letter_of(row))
             rows = rows.filter(dead.is_null())
         keys, values = rows.column("key").to_pylist(), rows.column("value").to_pylist()
         produce, topic = self._producer.produce, self._topic
@@ -64,6 +65,11 @@ class Sender:
         reason = f"the row has {len(value)} bytes, the most is {LARGEST - 1000}"
         place = {"topic": self._topic, "partition": -1, "offset": -1}
         self.put_aside({"reason": reason, **place, "key": key, "value": value[:LARGEST]})
+
+
+def letter_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is to be told of a dead row: reason, topic, partition, offset, key, value."""
+    return {**orjson.loads(row["dead"]), "key": row["key"], "value": row["value"]}
 
 
 def create_dead_letters(topic: str, client: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from headrace.core.schema import UNKNOWN
 from headrace.plan.dedupe import Dedupe
 from headrace.plan.join import Join
 from headrace.plan.source import Source, Through
-from headrace.plan.stages import Stage, topic_of
+from headrace.plan.stages import Stage
 from headrace.spark.columns import DEAD, NEVER, ORIGIN, TIME, column, compute, interval, once, span
 from headrace.spark.lowering import Context, lower
 
@@ -56,13 +56,12 @@ def _(node: Source, ctx: Context) -> DataFrame:
 
 @lower.register(Through)
 def _(node: Through, ctx: Context) -> DataFrame:
-    topic = topic_of(node, ctx.app)
     beat = F.col("__topic") == ctx.heartbeat if ctx.heartbeat else F.lit(False)
-    known = ctx.schemas.get(topic)
+    known = ctx.schemas.get(node.topic)
     ddl = known.toDDL() if known is not None else node.schema.ddl
     if UNKNOWN in ddl:
-        raise NotImplementedError(f"the stage that writes {topic} must be lowered first")
-    rows, bad, reason = _from_json(_raw(ctx, topic, "earliest"), f"{ddl}, {TIME} timestamp" if node.timed else ddl)
+        raise NotImplementedError(f"the stage that writes {node.topic} must be lowered first")
+    rows, bad, reason = _from_json(_raw(ctx, node.topic, "earliest"), f"{ddl}, {TIME} timestamp" if node.timed else ddl)
     if node.timed:
         rows = rows.withColumnRenamed(TIME, "__when").withColumn(
             "__when", F.when(beat, _beat_time()).otherwise(F.col("__when"))

@@ -23,14 +23,14 @@ from headrace.core.quantities import milliseconds
 from headrace.dsl.program import Program
 from headrace.log.dead_letters import REASON
 from headrace.plan.source import Source
-from headrace.plan.stages import Stage, TopicOutput, read_again, topic_of
+from headrace.plan.stages import Stage, TopicOutput, read_again
 from headrace.spark import asides
 from headrace.spark.columns import TIME, column, plain, visible
 from headrace.spark.encoding import encoded
 from headrace.spark.failures import failure
 from headrace.spark.lower import lowered, settings_of
 from headrace.spark.lowering import Context
-from headrace.spark.sending import headers_of
+from headrace.spark.sending import headers_of, letter_of
 from headrace.spark.session import FEW_ROWS, session, stage_session
 from headrace.testing.topics import FileLog, Sendings, Sent, Topics
 
@@ -130,7 +130,7 @@ class TestDriver:
         value = str(milliseconds(self._now - _EPOCH)).encode()
         reached: set[str] = set()
         for running in self._now_running():  # one by one: what a stage writes now comes before its readers' time moves
-            for topic in {topic_of(node, self._app) for node in running.stage.inputs} - reached:
+            for topic in {node.topic for node in running.stage.inputs} - reached:
                 self._topics.put(topic, [Sent(None, value)], self._now, _HEARTBEAT)
                 reached.add(topic)
             self._settle(running)
@@ -164,7 +164,7 @@ class TestDriver:
         own = stage_session(session(), {**FEW_ROWS, **settings_of(stage)})
         ctx = Context(own, self._app, stage, FileLog(own, self._topics), _HEARTBEAT, self._schemas, self._stages)
         low = lowered(ctx)
-        again = read_again(output.topic, self._stages, self._app)
+        again = read_again(output.topic, self._stages)
 
         def shaped(frame: DataFrame) -> DataFrame:
             row = F.struct(*map(column, visible(frame)))
@@ -188,16 +188,14 @@ class TestDriver:
     def _collect(self, stage: Stage, batch: DataFrame) -> None:
         topic = stage.output.name
         rows = batch.toArrow().to_pylist(maps_as_pydicts="lossy")
-        self._fresh[stage.name] += [
-            {**row["dead"], "key": row["key"], "value": row["value"]} for row in rows if row["dead"] is not None
-        ]
+        self._fresh[stage.name] += [letter_of(row) for row in rows if row["dead"] is not None]
         alive = [row for row in rows if row["dead"] is None]
         if stage.stateful:  # they come from as many tasks as there are cores: in the same order on every machine
             alive.sort(key=_order)
         for row in alive:
             gone = row["value"] is None
             self._written[topic].append((row["key"], Delete(_plain_key(row["key"])) if gone else row["row"]))
-        read = any(topic_of(node, self._app) == topic for other in self._stages for node in other.inputs)
+        read = any(node.topic == topic for other in self._stages for node in other.inputs)
         if read and alive:
             self._topics.put(topic, [Sent(row["key"], row["value"]) for row in alive], self._now)
 

@@ -18,8 +18,8 @@ def test_a_program_is_cut_where_rows_go_through_a_topic():
     assert names.index(between) < next(n for n, name in enumerate(names) if name.startswith("parquet-"))
     assert names.index("retail.once.repartition") < names.index("revenue")  # Spark cannot aggregate what it deduped
     assert {"orders-seen", "small", "pages"} < set(names)
-    assert read_again(between, retail().stages, "retail")
-    assert not read_again("revenue", retail().stages, "retail")
+    assert read_again(between, retail().stages)
+    assert not read_again("revenue", retail().stages)
 
 
 def test_a_topic_between_stages_is_written_once_for_all_who_read_it():
@@ -28,6 +28,28 @@ def test_a_topic_between_stages_is_written_once_for_all_who_read_it():
     spread.to("all")
     spread.filter("amount > 1").to("some")
     assert [stage.name for stage in app.stages] == ["shared.by-store.repartition", "all", "some"]
+
+
+def test_steps_after_one_dedupe_share_the_topic_between_and_others_have_their_own():
+    app = hr.App("shared")
+    once = orders(app).dedupe("order_id", within="1 minute", name="once")
+    for name, rows in (("n", once), ("m", once), ("k", once.filter("amount > 1"))):
+        rows.group_by("store").window(hr.tumbling("1 minute")).agg(name=name, n="count(*)").to(name)
+    between = [stage.name for stage in app.stages if stage.name.endswith(".repartition")]
+    assert between[0] == "shared.once.repartition"
+    assert len(between) == 2
+
+
+def test_every_version_has_topics_of_its_own_between_its_stages():
+    def between(version):
+        app = hr.App("versions", version=version)
+        once = orders(app).dedupe("order_id", within="1 minute", name="once")
+        once.repartition("store", name="by-store").to("all")
+        once.group_by("store").window(hr.tumbling("1 minute")).agg(n="count(*)").to("n")
+        return {stage.name for stage in app.stages} - {"all", "n"}
+
+    assert between(1) == {"versions.once.repartition", "versions.by-store.repartition"}
+    assert between(2) == {"versions.2.once.repartition", "versions.2.by-store.repartition"}
 
 
 def test_stages_know_their_state_mode_and_time():
