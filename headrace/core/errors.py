@@ -34,6 +34,8 @@
     │   └── StateChangedError                  a stateful step is not the one whose state was kept
     └── QueryError                             a running program
         ├── QueryFailedError                   a stage failed; the message says why, in the user's terms
+        ├── OperatorError                      an operator of the user's own raised, or returned what does not fit
+        ├── StateFormatError                   kept state that this Headrace does not read
         ├── AlreadyRunningError                the same program runs already
         └── UnknownQueryError (LookupError)    no such program or stage runs here
 """
@@ -165,6 +167,14 @@ class QueryError(HeadraceError):
 
 class QueryFailedError(QueryError):
     """A stage failed; the message says why, in the user's terms."""
+
+
+class OperatorError(QueryError):
+    """An operator of the user's own raised, took too long, or returned what does not fit its schema."""
+
+
+class StateFormatError(QueryError):
+    """State was kept in a format, or with columns, that this Headrace does not read."""
 
 
 class AlreadyRunningError(QueryError):

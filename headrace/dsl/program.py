@@ -1,17 +1,19 @@
 """A program under declaration."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from headrace.core.errors import PlanError
 from headrace.core.quantities import parse_span
 from headrace.core.schema import Schema
 from headrace.dsl.stream import Stream
+from headrace.dsl.table import Table
 from headrace.log.names import check_topic_name
 from headrace.plan.node import Node
 from headrace.plan.source import RAW, TEXT, Clock, Source, Start, Through
 from headrace.plan.source import event_time as checked_time
-from headrace.plan.stages import Output, Stage, cut, unchained
+from headrace.plan.stages import Output, Stage, cut, digest, unchained
+from headrace.plan.table import Changes, Weighed
 from headrace.plan.where import caller, declared
 from headrace.plan.windows import Span
 
@@ -106,21 +108,76 @@ class Program:
         )
         return Stream(self, source)
 
+    @declared
+    def table(
+        self,
+        topic: str,
+        *,
+        schema: Any,
+        key: str | tuple[str, ...],
+        event_time: str | None = None,
+        envelope: Literal["debezium"] | None = None,
+        history: Span = "1 day",
+    ) -> Table:
+        """Declare a table: of each key, the latest row that was written to a topic.
+
+        An event without a value deletes the row of its key. Rows without a key are dead letters.
+
+        Args:
+            topic: Its name; such topics are usually compacted.
+            schema: As for `stream`, the key's columns among them.
+            key: The column, or columns, that tell rows apart.
+            event_time: The column, or an expression, that tells since when a row holds; the time at which it was
+                written to the log unless told.
+            envelope: ``debezium`` where values are changes with the row before and after.
+            history: How long after it was replaced a version can be asked for, by joins as of an event's time.
+
+        Example:
+            >>> customers = app.table("customers", schema="id string, city string", key="id")  # doctest: +SKIP
+        """
+        if envelope not in (None, "debezium"):
+            raise PlanError(f"envelope must be 'debezium' or None, not {envelope!r}")
+        columns = Schema.of(schema)
+        keys = tuple(key) if isinstance(key, tuple | list) else (key,)
+        source = Source(
+            check_topic_name(topic),
+            columns,
+            keys=keys,
+            clock="append" if event_time is None else "event",
+            time=checked_time(event_time, columns) if event_time is not None else None,
+            table=True,
+            envelope=envelope is not None,
+            history=parse_span(history),
+            where=caller(),
+        )
+        return Table(self, source)
+
+    def settled(self, node: Node, where: str, alone: bool = False) -> Node:
+        """Return a node after which a stateful step may follow: where needed, by way of a topic, which all share."""
+        step = unchained(node, alone)
+        if step is None:
+            return node
+        return self._through(node, self.internal(step, "changelog" if node.updates else "repartition"), where)
+
+    def weighed(self, table: Node, where: str) -> Weighed:
+        """Return the rows of a table as they come and go, by way of its change log, which all share."""
+        topic = self.internal(f"changes-{digest(table)}", "changelog")
+        known = self._between.get(topic)
+        if known is None or known.parent.parents[0] is not table:
+            changes = Changes(table, True, f"changes-{digest(table)}", where=where)
+            known = self._through(changes, topic, where)
+        return Weighed(known, table.schema, table.key, where=where)
+
+    def _through(self, node: Node, topic: str, where: str) -> Through:
+        if topic not in self._between or self._between[topic].parent is not node:
+            self._between[topic] = Through(node, topic, where=where)
+        return self._between[topic]
+
     def add(self, node: Node, output: Output, name: str, where: str) -> None:
         """Note an output, or say why it cannot be."""
         outputs = [*self._outputs, (node, output, name, where)]
         cut(outputs)
         self._outputs = outputs
-
-    def settled(self, node: Node, where: str) -> Node:
-        """Return a node after which a stateful step may follow: where needed, by way of a topic, which all share."""
-        step = unchained(node)
-        if step is None:
-            return node
-        topic = self.internal(step, "repartition")
-        if topic not in self._between or self._between[topic].parent is not node:
-            self._between[topic] = Through(node, topic, where=where)
-        return self._between[topic]
 
     def internal(self, step: str, kind: str) -> str:
         """Return the topic between a step and the next; each version of a program has its own."""

@@ -11,6 +11,7 @@ from headrace.log.names import check_topic_name
 from headrace.plan.expressions import Expression, Given, expression
 from headrace.plan.node import Node, known_columns
 from headrace.plan.rows import Filter, Project
+from headrace.plan.source import Source
 from headrace.plan.stages import FileOutput, Latency, TopicOutput
 from headrace.plan.where import caller, declared
 
@@ -30,6 +31,10 @@ class Rows:
 
     def _next(self, node: Node) -> Self:
         return type(self)(self._program, node)
+
+    def _settled(self, alone: bool = False) -> Node:
+        """Return what a stateful step may follow."""
+        return self._program.settled(self.node, caller(), alone)
 
     def _same_program(self, *others: "Rows") -> None:
         if other := next((other for other in others if other._program is not self._program), None):
@@ -170,6 +175,13 @@ def step_name(given: str | None, kind: str, parts: Iterable[object]) -> str:
     if given is not None:
         return check_topic_name(given)
     return f"{kind}-{hashlib.sha256(repr(tuple(map(str, parts))).encode()).hexdigest()[:8]}"
+
+
+def called(node: Node, otherwise: str) -> str:
+    """Return the name of the stream from which rows come, if there is just one, as it can stand in SQL."""
+    topics = {source.topic for source in node.walk() if isinstance(source, Source)}
+    name = topics.pop() if len(topics) == 1 else otherwise
+    return "".join(letter if letter.isalnum() else "_" for letter in name)
 
 
 def _same(node: Node, name: str) -> Expression:

@@ -1,20 +1,25 @@
 """Streams: facts that only grow in number."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Self
 
 from headrace.core.errors import PlanError
 from headrace.core.quantities import parse_span
 from headrace.core.schema import Schema
 from headrace.dsl.grouped import Grouped
-from headrace.dsl.rows import Rows, step_name
+from headrace.dsl.rows import Rows, called, step_name
+from headrace.dsl.table import Table
 from headrace.log.names import check_topic_name
 from headrace.plan.dedupe import Dedupe
 from headrace.plan.expressions import Given, expression
 from headrace.plan.join import How, Join, equalities
-from headrace.plan.node import Node, known_columns
+from headrace.plan.node import known_columns
 from headrace.plan.rows import Explode, Filter, KeyBy, MapPython, Merge
-from headrace.plan.source import Source, Through
+from headrace.plan.source import Correction, Source, Through
+from headrace.plan.table import AsTable
+from headrace.plan.table_join import AsOf, Enrich
 from headrace.plan.where import caller, declared
 from headrace.plan.windows import Span
 
@@ -138,16 +143,18 @@ class Stream(Rows):
     @declared
     def join(
         self,
-        other: "Stream",
+        other: "Stream | Table",
         *,
         on: str | Sequence[str],
         within: Span | None = None,
         before: Span | None = None,
         after: Span | None = None,
         how: How = "inner",
+        as_of: AsOf | None = None,
+        grace: Span | None = None,
         name: str | None = None,
     ) -> Self:
-        """Join with another stream: pairs of equal keys whose times are close.
+        """Join with another stream, in pairs of equal keys whose times are close; or look rows of a table up.
 
         Args:
             other: The right side.
@@ -156,21 +163,90 @@ class Stream(Rows):
             before: How far the other's row may lie before this one's, instead of ``within``.
             after: How far it may lie after this one's.
             how: ``inner``, ``left``, ``right``, ``full`` or ``semi``. Rows without a partner come out once, when no
-                partner can come any more.
+                partner can come any more. With a table: ``inner`` or ``left``.
+            as_of: With a table: ``event_time`` for the row that held when the event happened, ``latest`` for the
+                newest.
+            grace: With ``as_of="event_time"``: how long after its time an event waits for rows that come late.
             name: Under which the state is kept.
 
         Example:
             >>> clicked = ads.join(clicks, on="ad", after="10 minutes")  # doctest: +SKIP
         """
-        if not isinstance(other, Stream):
-            raise PlanError(f"join() needs another stream, not {other!r}")
+        if not isinstance(other, Stream | Table):
+            raise PlanError(f"join() needs another stream or a table, not {other!r}")
         self._same_program(other)
-        left, right = (self._program.settled(side.node, caller()) for side in (self, other))
-        names = (_called(left, "left"), _called(right, "right"))
+        if isinstance(other, Table):
+            if within is not None or before is not None or after is not None:
+                raise PlanError("within=, before= and after= are for joins of two streams; with a table say as_of=")
+            if as_of is None:
+                raise PlanError("join() with a table needs as_of='event_time' or as_of='latest'")
+            return self._enriched(other, on, how=how, name=name, as_of=as_of, grace=grace or "0 seconds")
+        if as_of is not None or grace is not None:
+            raise PlanError("as_of= and grace= are for joins with a table; two streams join within a time: within=")
+        left, right = self._settled(), other._settled()
+        names = (called(left, "left"), called(right, "right"))
         pairs = equalities(on, left, right, names)
         reach = _reach(within, before, after)
         step = step_name(name, "join", (*pairs, *reach, how, *names))
-        return self._next(Join(left, right, pairs, *reach, how, names, step, where=caller()))
+        return self._next(Join(left, right, pairs, how, names, step, *reach, where=caller()))
+
+    def _enriched(
+        self, table: Table, on: str | Sequence[str], *, how: How, name: str | None, as_of: AsOf, grace: Span
+    ) -> Self:
+        left, right = self._settled(alone=True), table._settled(alone=True)
+        names = (called(left, "left"), called(right, "right"))
+        pairs = equalities(on, left, right, names)
+        span = parse_span(grace)
+        step = step_name(name, "join", (*pairs, how, *names, as_of, span))
+        return self._next(Enrich(left, right, pairs, how, names, step, as_of, span, where=caller()))
+
+    @declared
+    def to_table(self, *key: str) -> Table:
+        """Make a table of the stream: of each key, the latest row.
+
+        Args:
+            key: The columns that tell rows apart; those of the stream's key unless told.
+
+        Example:
+            >>> latest = readings.to_table("sensor")  # doctest: +SKIP
+        """
+        keys = known_columns(self.node.schema, key or tuple(self.node.key), "to_table")
+        return Table(self._program, AsTable(self._settled(alone=True), keys, where=caller()))
+
+    @declared
+    def correct_clock(self, *, event: str, sent: str, received: str | None = None, max_skew: Span) -> Self:
+        """Put right the times of devices whose clocks are wrong, and go by the right ones.
+
+        A device tells when something happened and when it sent it, both by its own clock. That clock is wrong by as
+        much as the sending differs from the receipt, and so is the time of the event. Events of a clock that is wrong
+        by more than ``max_skew`` go to the late ledger.
+
+        Args:
+            event: The column with the time of the event by the device's clock; it gets the corrected time.
+            sent: The column with the time of sending by the device's clock.
+            received: The column with the time of receipt by a clock that is right; the time at which the event was
+                written to the log unless told.
+            max_skew: The most by which a clock may be wrong.
+
+        Example:
+            >>> right = readings.correct_clock(
+            ...     event="device_at", sent="sent_at", received="received_at", max_skew="1 hour"
+            ... )  # doctest: +SKIP
+        """
+        source = self.node
+        if not isinstance(source, Source) or source.correction is not None:
+            raise PlanError("correct_clock() comes right after app.stream(…): time must be right before it is used")
+        given = [event, sent, *([received] if received else [])]
+        columns = known_columns(source.columns, tuple(given), "correct_clock")
+        for column in columns:
+            if source.columns[column] != "TIMESTAMP":
+                raise PlanError(f"correct_clock: {column!r} is of type {source.columns[column]}, not timestamp")
+        span = parse_span(max_skew)
+        if span < timedelta(0):
+            raise PlanError("max_skew must not be below 0")
+        correction = Correction(columns[0], columns[1], columns[2] if received else None, span)
+        time = expression(columns[0], source.columns, "event")
+        return self._next(replace(source, clock="event", time=time, correction=correction, where=caller()))
 
 
 def _reach(within: Span | None, before: Span | None, after: Span | None) -> tuple[Any, Any]:
@@ -184,10 +260,3 @@ def _reach(within: Span | None, before: Span | None, after: Span | None) -> tupl
             "or before= and after="
         )
     return parse_span(before or "0 seconds"), parse_span(after or "0 seconds")
-
-
-def _called(node: Node, otherwise: str) -> str:
-    """Return the name of the stream from which rows come, if there is just one, as it can stand in SQL."""
-    topics = {source.topic for source in node.walk() if isinstance(source, Source)}
-    name = topics.pop() if len(topics) == 1 else otherwise
-    return "".join(letter if letter.isalnum() else "_" for letter in name)

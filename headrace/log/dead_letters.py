@@ -12,6 +12,7 @@ REASON = "headrace-reason"
 TOPIC = "headrace-topic"
 PARTITION = "headrace-partition"
 OFFSET = "headrace-offset"
+LATE = "late: "  # how reasons begin of events that go to the ledger of late ones
 _LONGEST = 2000  # characters of a reason
 
 

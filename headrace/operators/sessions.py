@@ -1,78 +1,79 @@
-"""Session windows that tell each change: which sessions an event makes, extends or joins together."""
+"""Session windows that tell each change: which sessions a row makes, extends or joins together."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import numpy as np
+import pyarrow as pa
 
-Event = tuple[int, str]  # time in microseconds, and the row as text
-Bounds = tuple[int, int]
+from headrace.operators.operator import (
+    DUE,
+    HASH,
+    KEY,
+    TIME,
+    Flags,
+    Numbers,
+    Turn,
+    codes,
+    numbers,
+    starts,
+    with_column,
+)
+from headrace.operators.sliding import END, START
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
-    """Events of one key, ``[start, stop)``, where ``stop`` is a gap after the last; one at ``stop`` still joins it."""
+class Sessions:
+    """Rows of a key that follow each other by at most ``gap``: ``[first, last + gap)``.
 
-    start: int
-    stop: int
-    events: tuple[Event, ...]
+    For each session with a new row all its rows come out. A session that became part of another comes out once more,
+    with no time: it is no more.
 
-
-@dataclass(slots=True)
-class Change:
-    """What some events did to the sessions of a key.
-
-    Attributes:
-        sessions: All that are open now.
-        changed: Those among them that are new or have new events.
-        gone: The bounds of those that were there before and are not any more: each became part of a changed one.
+    Args:
+        gap: In microseconds.
+        rows: The columns of the rows that come.
+        keys: Those that are the same for all rows of a key.
     """
 
-    sessions: list[Session]
-    changed: list[Session] = field(default_factory=list)
-    gone: list[Bounds] = field(default_factory=list)
+    def __init__(self, gap: int, rows: pa.Schema, keys: tuple[str, ...]) -> None:
+        self._gap, self._rows, self._keys = gap, rows, keys
+        self.kept = rows.append(pa.field(DUE, pa.int64()))
+        self._given = [field for field in rows if field.name not in (KEY, HASH)]
+        self.out = pa.schema([pa.field(START, pa.int64()), pa.field(END, pa.int64()), *self._given])
 
+    def turn(self, kept: pa.Table, rows: pa.Table, now: int) -> Turn:
+        """Add rows, tell the sessions that changed, and forget those that are closed."""
+        new = rows.filter(pa.array(numbers(rows, TIME) + self._gap > now * 1000))
+        table = pa.concat_tables([kept.select(self._rows.names), new]).combine_chunks()
+        times, code = numbers(table, TIME), codes(table.column(KEY))
+        order = np.lexsort((times, code))
+        table, times, code = table.take(pa.array(order)), times[order], code[order]
+        fresh: Flags = order >= kept.num_rows
+        if not len(order):
+            return Turn(self.kept.empty_table(), self.out.empty_table(), rows.num_rows)
+        session, first, begin, end = self._cut(code, times)
+        changed = np.logical_or.reduceat(fresh, first)
+        told = changed[session]
+        out = self._given_out(table.filter(pa.array(told)), begin[session][told], end[session][told], True)
+        parts = [out]
+        if (old := np.flatnonzero(~fresh)).size:  # which were there before these rows came, and have other bounds now
+            _, before, was_begin, was_end = self._cut(code[old], times[old])
+            now_in = session[old[before]]
+            moved = (was_begin != begin[now_in]) | (was_end != end[now_in])
+            gone = table.take(pa.array(old[before][moved]))
+            parts.append(self._given_out(gone, was_begin[moved], was_end[moved], False))
+        left = end[session] > now * 1000
+        due = -(-end[session][left] // 1000)
+        remembered = with_column(table.filter(pa.array(left)), DUE, due).select(self.kept.names)
+        return Turn(remembered, pa.concat_tables(parts), rows.num_rows - new.num_rows)
 
-def add(sessions: Iterable[Session], events: Iterable[Event], gap: int) -> Change:
-    """Add events, in any order, to the sessions of a key.
+    def _cut(self, code: Numbers, times: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+        """Return the session of each sorted row, and of each session its first row, its begin and its end."""
+        begins = starts(code)
+        begins[1:] |= times[1:] - times[:-1] > self._gap
+        first = np.flatnonzero(begins)
+        last = np.append(first[1:], len(times)) - 1
+        return np.cumsum(begins) - 1, first, times[first], times[last] + self._gap
 
-    Example:
-        >>> before = [Session(0, 10, ((0, "a"),))]
-        >>> change = add(before, [(10, "b")], gap=10)
-        >>> [(s.start, s.stop) for s in change.changed], change.gone
-        ([(0, 20)], [(0, 10)])
-    """
-    before = list(sessions)
-    parts = [*before, *(Session(at, at + gap, ((at, row),)) for at, row in events)]
-    merged: list[list[Session]] = []
-    stop = 0
-    for part in sorted(parts, key=lambda session: (session.start, session.stop)):
-        if merged and part.start <= stop:
-            merged[-1].append(part)
-            stop = max(stop, part.stop)
-        else:
-            merged.append([part])
-            stop = part.stop
-    old = {id(session) for session in before}
-    change = Change([])
-    for group in merged:
-        if len(group) == 1 and id(group[0]) in old:
-            change.sessions.append(group[0])
-            continue
-        together = _join(group)
-        change.sessions.append(together)
-        change.changed.append(together)
-        change.gone += [
-            (one.start, one.stop)
-            for one in group
-            if id(one) in old and (one.start, one.stop) != (together.start, together.stop)
-        ]
-    return change
+    def _given_out(self, table: pa.Table, begin: Numbers, end: Numbers, there: bool) -> pa.Table:
+        def column(field: pa.Field) -> pa.ChunkedArray | pa.Array:
+            known = there or field.name in self._keys
+            return table.column(field.name) if known else pa.nulls(table.num_rows, field.type)
 
-
-def still_open(sessions: Iterable[Session], watermark: int) -> list[Session]:
-    """Return the sessions that may still change: those that end after ``watermark``."""
-    return [session for session in sessions if session.stop > watermark]
-
-
-def _join(group: list[Session]) -> Session:
-    events = tuple(sorted(event for part in group for event in part.events))
-    return Session(min(part.start for part in group), max(part.stop for part in group), events)
+        return pa.table([pa.array(begin), pa.array(end), *map(column, self._given)], schema=self.out)

@@ -6,10 +6,11 @@ from functools import cached_property
 
 from headrace.core.errors import PlanError
 from headrace.core.schema import Schema
-from headrace.plan.aggregates import Agg
+from headrace.plan.aggregates import Agg, simple
 from headrace.plan.node import Emit, Node, known_columns
 from headrace.plan.source import within
-from headrace.plan.windows import Hop, Session, Window, show_span
+from headrace.plan.table import Weighed
+from headrace.plan.windows import Hop, Session, Sliding, Window, show_span
 
 BOUNDS = ("window_start", "window_end")
 
@@ -56,9 +57,7 @@ class Aggregate(Node):
 
     def _check_parent(self) -> None:
         if self.parent.updates:
-            raise PlanError(
-                "results that still change cannot be aggregated again; give the first aggregation emit='final'"
-            )
+            raise PlanError("a table whose rows change must be weighed before it is aggregated")
         if self.emit == "updates" and (before := next((n for n in within(self.parent) if n.stateful), None)):
             raise PlanError(
                 f"emit='updates' cannot follow '{before.label}' in one step: use emit='final', or write that "
@@ -102,9 +101,20 @@ class Aggregate(Node):
         return self.emit == "updates"
 
     @property
-    def session_updates(self) -> bool:
-        """Whether this is the one form that Spark does not have: sessions that tell each change."""
-        return self.updates and isinstance(self.window, Session)
+    def paged(self) -> bool:
+        """Whether this is a form that Spark does not have.
+
+        Those are sliding windows, sessions that tell each change, and aggregates that cannot take a table's row back.
+        """
+        if self.retracts:
+            folds = (simple(agg, self.parent.schema) for agg in self.aggs)
+            return any(fold is None or fold.fold in ("min", "max") for fold in folds)
+        return isinstance(self.window, Sliding) or (self.updates and isinstance(self.window, Session))
+
+    @property
+    def retracts(self) -> bool:
+        """Whether the rows are those of a table, which come and go."""
+        return isinstance(self.parent, Weighed)
 
     @property
     def label(self) -> str:

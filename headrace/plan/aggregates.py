@@ -6,7 +6,7 @@ two runs; here they follow the rows' time. ``count(distinct …)`` is not there 
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from sqlglot import exp
 
@@ -16,6 +16,14 @@ from headrace.plan.expressions import Given, check_columns, expression, is_colum
 
 TIME = "__time"
 _OWN = {"top_n", "moving_avg"}
+_FOLDS: dict[type[exp.Expr], Literal["count", "sum", "avg", "min", "max"]] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+}
+_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
 _BY_TIME = (exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.ArrayAgg)
 
 
@@ -63,6 +71,29 @@ def aggregate(function: Callable[..., Any], *columns: str, returns: str) -> Cust
         >>> spread = aggregate(lambda prices: max(prices) - min(prices), "price", returns="double")
     """
     return Custom(function, columns, returns)
+
+
+@dataclass(frozen=True)
+class Simple:
+    """One of the aggregates that are a fold over numbers; ``of`` is the SQL of what is folded, None for all rows."""
+
+    fold: Literal["count", "sum", "avg", "min", "max"]
+    of: str | None
+
+
+def simple(given: Agg, schema: Schema) -> Simple | None:
+    """Return what an aggregate folds, if it is one of those."""
+    if given.column is not None or given.function is not None:
+        return None
+    tree = parse(given.given, "agg")
+    fold = _FOLDS.get(type(tree))
+    if fold is None or len(tree.args.get("expressions") or ()) or isinstance(tree.this, exp.Distinct):
+        return None
+    if isinstance(tree.this, exp.Star):
+        return Simple("count", None)
+    if fold != "count" and type_of(tree.this, schema) not in _NUMBERS:
+        return None
+    return Simple(fold, tree.this.sql("spark"))
 
 
 def agg(name: str, given: Given | Custom, schema: Schema, timed: bool) -> Agg:

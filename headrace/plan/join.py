@@ -1,4 +1,4 @@
-"""Joins of two streams within a time, as a plan node."""
+"""Joins as plan nodes: what they have in common, and those of two streams within a time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,18 +27,13 @@ class Equality:
 
 
 @dataclass(frozen=True)
-class Join(Node):
-    """Pairs of rows with equal keys whose times are close: ``left - before <= right <= left + after``.
-
-    Every pair comes out once. With an outer join a row without a partner comes out once too, with nulls, when time has
-    passed so far that none can come. Rows whose key is null have no partner.
+class Matched(Node):
+    """Rows of two inputs with equal values side by side.
 
     Attributes:
         left: The rows whose columns come first.
         right: Columns of it that the left has too are called ``<right's name>_<column>``, except shared keys.
         on: What must be equal.
-        before: How far the right row may lie before the left one.
-        after: How far it may lie after it.
         how: Which rows without a partner come out.
         names: How the sides are called.
         step: The name under which the state is kept.
@@ -47,25 +42,9 @@ class Join(Node):
     left: Node
     right: Node
     on: tuple[Equality, ...]
-    before: timedelta
-    after: timedelta
     how: How = "inner"
     names: tuple[str, str] = ("left", "right")
     step: str = ""
-
-    def __post_init__(self) -> None:
-        if self.how not in get_args(How):
-            raise PlanError(f"how must be one of {', '.join(get_args(How))}, not {self.how!r}")
-        for side, name in zip((self.left, self.right), self.names, strict=True):
-            if not side.timed:
-                raise PlanError(
-                    f"join needs to know when events of {name!r} happened; declare event_time= or time= on the stream"
-                )
-            if side.updates:
-                raise PlanError(f"{name!r} is a table whose rows change; a join within a time needs streams")
-        if self.before + self.after < timedelta(0):
-            raise PlanError("before and after leave no time in which a partner could come")
-        _ = self.schema
 
     @cached_property
     def right_columns(self) -> dict[str, str]:
@@ -77,30 +56,63 @@ class Join(Node):
 
     @cached_property
     def schema(self) -> Schema:
-        if self.how == "semi":
-            return self.left.schema
         right = ((alias, self.right.schema[name]) for name, alias in self.right_columns.items())
-        return Schema([*self.left.schema.items(), *right])
+        return self.left.schema if self.how == "semi" else Schema([*self.left.schema.items(), *right])
 
     @property
     def key(self) -> tuple[str, ...]:
         return self.left.key
 
     @property
-    def timed(self) -> bool:
-        return self.how != "full"
-
-    @property
     def stateful(self) -> bool:
         return True
 
     @property
+    def told(self) -> str:
+        """Return what is joined, in words."""
+        pairs = " and ".join(pair.shared or f"{pair.left} = {pair.right}" for pair in self.on)
+        return f"{self.how} join {self.names[0]} with {self.names[1]} on {pairs}"
+
+    def _check_how(self, *possible: str) -> None:
+        if self.how not in possible:
+            raise PlanError(f"how must be one of {', '.join(possible)}, not {self.how!r}")
+
+
+@dataclass(frozen=True)
+class Join(Matched):
+    """Pairs of rows with equal keys whose times are close: ``left - before <= right <= left + after``.
+
+    Every pair comes out once. With an outer join a row without a partner comes out once too, with nulls, when time has
+    passed so far that none can come. Rows whose key is null have no partner.
+
+    Attributes:
+        before: How far the right row may lie before the left one.
+        after: How far it may lie after it.
+    """
+
+    before: timedelta = timedelta(0)
+    after: timedelta = timedelta(0)
+
+    def __post_init__(self) -> None:
+        self._check_how(*get_args(How))
+        for side, name in zip((self.left, self.right), self.names, strict=True):
+            if not side.timed:
+                raise PlanError(
+                    f"join needs to know when events of {name!r} happened; declare event_time= or time= on the stream"
+                )
+            if side.updates:
+                raise PlanError(f"{name!r} is a table whose rows change; a join within a time needs streams")
+        if self.before + self.after < timedelta(0):
+            raise PlanError("before and after leave no time in which a partner could come")
+        _ = self.schema
+
+    @property
+    def timed(self) -> bool:
+        return self.how != "full"
+
+    @property
     def label(self) -> str:
-        told = " and ".join(pair.shared or f"{pair.left} = {pair.right}" for pair in self.on)
-        return (
-            f"{self.how} join {self.names[0]} with {self.names[1]} on {told}, "
-            f"from {show_span(self.before)} before to {show_span(self.after)} after"
-        )
+        return f"{self.told}, from {show_span(self.before)} before to {show_span(self.after)} after"
 
 
 def equalities(given: str | Sequence[str], left: Node, right: Node, names: tuple[str, str]) -> tuple[Equality, ...]:

@@ -48,6 +48,11 @@ class Node:
         return False
 
     @property
+    def paged(self) -> bool:
+        """Whether what it remembers is kept by the paged host: such a step has a stage to itself."""
+        return False
+
+    @property
     def updates(self) -> bool:
         """Whether a row may be sent again with other values: the rows are changes of a table."""
         return any(parent.updates for parent in self.parents)

@@ -33,6 +33,10 @@ class Source(Node):
         lateness: How far behind the newest event another may come and still count.
         idle: After how long without events time goes on by itself; None for never.
         start: Where a program that never ran begins.
+        table: Whether an event is the latest row of its key, and one without a value deletes it.
+        envelope: Whether the values are changes, with the row before and after.
+        history: How long the versions of a table's row can be asked for.
+        correction: How a wrong clock is put right.
     """
 
     topic: str
@@ -44,6 +48,10 @@ class Source(Node):
     lateness: timedelta = timedelta(0)
     idle: timedelta | None = None
     start: Start = "earliest"
+    table: bool = False
+    envelope: bool = False
+    history: timedelta = timedelta(0)
+    correction: "Correction | None" = None
 
     def __post_init__(self) -> None:
         known_columns(self.columns, self.keys, "key")
@@ -54,6 +62,8 @@ class Source(Node):
             )
         if self.lateness < timedelta(0):
             raise PlanError("lateness must not be below 0")
+        if self.table and not self.keys:
+            raise PlanError("a table needs key=: the column, or columns, whose values tell its rows apart")
         if self.idle is not None and self.idle <= timedelta(0):
             raise PlanError("idle must be above 0; leave it away for never")
 
@@ -67,11 +77,11 @@ class Source(Node):
 
     @property
     def timed(self) -> bool:
-        return self.clock is not None
+        return self.clock is not None and not self.table
 
     @property
     def updates(self) -> bool:
-        return False
+        return self.table
 
     @property
     def label(self) -> str:
@@ -80,7 +90,26 @@ class Source(Node):
         if self.clock:
             told.append(clock.get(self.clock, f"{self.clock} time"))
             told.append(f"lateness {show_span(self.lateness)}")
-        return f"topic {self.topic} ({', '.join(told)})"
+        if self.correction:
+            told.append(f"clock corrected by {self.correction.sent} and {self.correction.received or 'append time'}")
+        return f"{'table' if self.table else 'topic'} {self.topic} ({', '.join(told)})"
+
+
+@dataclass(frozen=True)
+class Correction:
+    """How a device's clock is put right: it is wrong by as much as its sending time differs from the receipt.
+
+    Attributes:
+        event: The column with the time by the device's clock; it gets the corrected one.
+        sent: The column with the time of sending by the same clock.
+        received: The column with the time of receipt by a clock that is right; None for the log's own.
+        max_skew: The most by which a clock may be wrong.
+    """
+
+    event: str
+    sent: str
+    received: str | None
+    max_skew: timedelta
 
 
 @dataclass(frozen=True)
@@ -99,11 +128,6 @@ class Through(Node):
 
     def __post_init__(self) -> None:
         check_partitions(self.partitions)
-        if self.parent.updates:
-            raise PlanError(
-                "rows that may change later cannot go through a topic as facts; use emit='final', "
-                "or write them with .to(topic)"
-            )
 
     @property
     def label(self) -> str:

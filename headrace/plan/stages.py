@@ -11,13 +11,13 @@ from typing import Any, Literal
 from headrace.core.errors import PlanError
 from headrace.plan.aggregate import Aggregate
 from headrace.plan.dedupe import Dedupe
-from headrace.plan.join import Join
 from headrace.plan.node import Node
 from headrace.plan.rows import MapPython
 from headrace.plan.source import Source, Through, check_partitions, within
+from headrace.plan.table_join import Enrich
 
 Latency = Literal["batch", "realtime"]
-_DERIVED = re.compile(r"(aggregate|join|dedupe)-[0-9a-f]{8}")
+_DERIVED = re.compile(r"(aggregate|join|dedupe|process|changes)-[0-9a-f]{8}")
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Stage:
     @property
     def grace(self) -> timedelta:
         """Return how much longer than the streams' lateness windows wait."""
-        return max((node.grace for node in self.nodes if isinstance(node, Aggregate)), default=timedelta(0))
+        return max((node.grace for node in self.nodes if isinstance(node, Aggregate | Enrich)), default=timedelta(0))
 
     @property
     def dedupes_alone(self) -> bool:
@@ -110,9 +110,14 @@ class Stage:
         return len(self.inputs) == 1 and any(isinstance(node, Dedupe) for node in self.nodes)
 
     @property
+    def judges_now(self) -> bool:
+        """Whether rows are late by the time that a batch begins with, not by that of the batch before."""
+        return self.dedupes_alone or any(node.paged for node in self.nodes)
+
+    @property
     def idle(self) -> timedelta | None:
         """Return after how long without events time goes on by itself."""
-        spans = [source.idle for source in self.nodes if isinstance(source, Source)]
+        spans = [source.idle for source in self.nodes if isinstance(source, Source) and not source.table]
         return None if any(span is None for span in spans) or not spans else max(span for span in spans if span)
 
     @property
@@ -188,16 +193,27 @@ def _writers_first(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
     return tuple(ordered.values())
 
 
-def unchained(node: Node) -> str | None:
+def unchained(node: Node, alone: bool = False) -> str | None:
     """Return a name for the topic that must lie between a node and a stateful step, where Spark cannot chain the two.
 
-    It cannot after a dedupe.
+    Args:
+        node: Whose rows the step takes.
+        alone: Whether the step can follow no other at all.
     """
-    last = next((step for step in within(node) if isinstance(step, Dedupe)), None)
-    if last is None or node is last:
-        return last.step if last else None
-    told = "|".join(step.label for step in node.walk())
-    return f"{last.step}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+
+    def ends(step: Node) -> bool:
+        return isinstance(step, Dedupe) or step.paged or (step.stateful and (alone or step.updates))
+
+    last = next((step for step in reversed(tuple(within(node))) if ends(step)), None)
+    if last is None:
+        return None
+    step = str(getattr(last, "step", ""))
+    return step if node is last else f"{step}-{digest(node)}"
+
+
+def digest(node: Node) -> str:
+    """Return a few letters for all steps up to a node."""
+    return hashlib.sha256("|".join(step.label for step in node.walk()).encode()).hexdigest()[:8]
 
 
 def _stages(node: Node, output: Output, name: str, where: str) -> Iterator[Stage]:
@@ -211,7 +227,7 @@ def _check_steps(stages: Mapping[str, Stage]) -> None:
     named: dict[str, Node] = {}
     for stage in stages.values():
         for node in stage.stateful:
-            step = node.step if isinstance(node, Aggregate | Dedupe | Join) else ""
+            step = str(getattr(node, "step", ""))
             if _DERIVED.fullmatch(step):  # names of ours may coincide: the state is kept apart by the stages' names
                 continue
             if named.setdefault(step, node) is not node and named[step] != node:

@@ -61,7 +61,24 @@ class Session:
         return f"session gap {show_span(self.gap)}"
 
 
-Window = Hop | Session
+@dataclass(frozen=True)
+class Sliding:
+    """Windows of the rows of a key that lie within ``size`` of each other, both ends included, in milliseconds.
+
+    For every row's time t: ``[t - size, t]`` and, where it is not empty, ``[t + 1 ms, t + 1 ms + size]``.
+    """
+
+    size: timedelta
+
+    def __post_init__(self) -> None:
+        if self.size < timedelta(milliseconds=1):
+            raise PlanError(f"a sliding window's size must be at least 1 ms, not {show_span(self.size)}")
+
+    def __str__(self) -> str:
+        return f"sliding {show_span(self.size)}"
+
+
+Window = Hop | Session | Sliding
 
 
 @declared
@@ -96,3 +113,14 @@ def session(gap: Span) -> Session:
         session gap 30 min
     """
     return Session(parse_span(gap))
+
+
+@declared
+def sliding(size: Span) -> Sliding:
+    """Windows that are looked at anew whenever a row enters or leaves: as many as there are different sets of rows.
+
+    Example:
+        >>> print(sliding("10 minutes"))
+        sliding 10 min
+    """
+    return Sliding(parse_span(size))

@@ -20,7 +20,7 @@ from headrace.runtime.topics import late_topic
 from headrace.spark import asides, markers
 from headrace.spark.kafka import KafkaRange
 from headrace.spark.lowering import Context
-from headrace.spark.sending import Sender
+from headrace.spark.sending import Sender, is_late
 
 if TYPE_CHECKING:
     from confluent_kafka import Producer
@@ -36,7 +36,7 @@ class Batch:
     number: int
     begin: Offsets
     end: Offsets
-    watermark: int  # by which lateness was judged: that of the batch before, or of this one where dedupe is alone
+    watermark: int  # by which lateness was judged: that of the batch before, or of this one (`Stage.judges_now`)
     suspect: bool  # whether it has left out anything, as far as is known
 
 
@@ -56,7 +56,7 @@ class Asides:
     def follow(self, progress: Progress) -> None:
         """Take note of a batch that has ended."""
         judged, self._watermark = self._watermark, progress.watermark
-        if self._ctx.stage.dedupes_alone:
+        if self._ctx.stage.judges_now:
             judged = progress.watermark
         if not self.needed:
             return
@@ -87,7 +87,7 @@ class Asides:
             if now is None or not self._checkpoint.committed(number):
                 return
             begin = before[0] if before else {}
-            judged = now[1] if self._ctx.stage.dedupes_alone else self._watermark
+            judged = now[1] if self._ctx.stage.judges_now else self._watermark
             yield Batch(number, begin, now[0], judged, suspect=True)
             before, self._watermark = now, now[1]
 
@@ -105,15 +105,14 @@ class Asides:
         if self._written >= number:
             return
         producer.begin_transaction()
-        sender = Sender(producer, "", self._client, self._ctx.stage.declared)
+        sender = Sender(producer, "", self._client, self._ctx.stage.declared, late_topic(self._ctx.app))
         for frame in frames:
             for row in frame.toLocalIterator():
-                late = row["kind"] == asides.LATE
-                self.late += late
                 letter = {
                     name: bytes(part) if isinstance(part, bytearray) else part for name, part in row.asDict().items()
                 }
-                sender.put_aside(letter, late_topic(self._ctx.app) if late else None)
+                self.late += is_late(letter)
+                sender.put_aside(letter)
         markers.note(producer, self._markers, markers.ASIDES, _PART, number)
         producer.commit_transaction(markers.COMMIT)
         self._written = number

@@ -68,7 +68,7 @@ def parse(told: Mapping[str, Any]) -> Progress:
         watermark=to_millis(told.get("eventTime", {}).get("watermark")),
         state=sum(operator["numRowsTotal"] for operator in operators),
         dropped=sum(operator["numRowsDroppedByWatermark"] for operator in operators),
-        dead=sum(int(metric.get("dead", 0)) for metric in metrics),
+        dead=sum(int(metric.get("dead") or 0) for metric in metrics),
         begin=begin,
         end=end,
         lag=distance(end, latest),

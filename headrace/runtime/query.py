@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.core.errors import HeadraceError, PlanError, QueryFailedError
-from headrace.log.dead_letters import OFFSET, PARTITION, REASON, SUFFIX, TOPIC
+from headrace.log.dead_letters import LATE, OFFSET, PARTITION, REASON, SUFFIX, TOPIC
 from headrace.plan.stages import FileOutput, Stage, TopicOutput, read_again
 from headrace.runtime import progress
 from headrace.runtime.asides import Asides
@@ -20,7 +20,7 @@ from headrace.runtime.catch_up import CatchUp
 from headrace.runtime.checkpoint import Checkpoint
 from headrace.runtime.home import Home
 from headrace.runtime.options import Options
-from headrace.runtime.topics import heartbeat_topic, marker_topic
+from headrace.runtime.topics import heartbeat_topic, late_topic, marker_topic
 from headrace.spark.columns import plain
 from headrace.spark.encoding import LETTER, encoded
 from headrace.spark.failures import failure
@@ -169,15 +169,20 @@ class StageQuery:
             return self._batches(plain(low.rows), Files(output), checkpoint)
         again = read_again(output.topic, world.stages)
         finish, node = low.finish, self.stage.node
-        if finish is None:
-            world.schemas[output.topic] = plain(low.rows).schema
+        if again:
+            world.schemas[output.topic] = low.schema
         rows = encoded(low.rows, node, output, again) if finish is None else low.rows
         if self.realtime:
             return self._stream(rows, output.topic, checkpoint)
-        sink = ExactlyOnce(Target(output.topic, self.markers, world.client, self.stage.declared), self._next_is_small)
+        target = Target(output.topic, self.markers, world.client, self.stage.declared, late_topic(world.program))
+        sink = ExactlyOnce(target, self._next_is_small)
         if finish is None:
             return self._batches(rows, sink, checkpoint)
-        return self._batches(rows, lambda batch, number: sink(encoded(finish(batch), node, output), number), checkpoint)
+
+        def write(batch: DataFrame, number: int) -> None:
+            sink(encoded(finish(batch), node, output, again), number)
+
+        return self._batches(rows, write, checkpoint)
 
     def _next_is_small(self) -> bool:
         """Whether the next batch, as far as can be told before it is computed, has few rows.
@@ -235,7 +240,9 @@ class StageQuery:
             *(F.struct(F.lit(n).alias("key"), dead[f].cast("string").cast("binary").alias("value")) for n, f in told)
         )
         shaped = rows.select(
-            F.coalesce(F.concat(dead["topic"], F.lit(SUFFIX)), F.lit(topic)).alias("topic"),
+            F.when(dead["reason"].startswith(LATE), late_topic(self._world.program))
+            .otherwise(F.coalesce(F.concat(dead["topic"], F.lit(SUFFIX)), F.lit(topic)))
+            .alias("topic"),
             "key",
             "value",
             F.when(dead.isNotNull(), headers).alias("headers"),

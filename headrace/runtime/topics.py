@@ -51,8 +51,8 @@ def prepare(
             if isinstance(stage.output, FileOutput):
                 continue
             if stage.output.latency == "realtime":  # its dead letters are written by Spark, which creates no topic
-                for name in inputs:
-                    create_dead_letters(name + SUFFIX, client)
+                for name in (*(topic + SUFFIX for topic in inputs), late_topic(program)):
+                    create_dead_letters(name, client)
             wanted = stage.output.partitions or max(known[name] for name in inputs)
             create(stage.output.topic, wanted, **({"compact": True} if stage.node.updates else {}))
         create(heartbeat_topic(program), 1, retention="1 day")

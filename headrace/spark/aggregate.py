@@ -6,9 +6,9 @@ from pyspark.sql import functions as F
 
 from headrace.core.errors import QueryError
 from headrace.plan.aggregate import BOUNDS, Aggregate
-from headrace.plan.aggregates import Agg
+from headrace.plan.aggregates import Agg, simple
 from headrace.plan.windows import Hop, Session
-from headrace.spark.columns import TIME, arrow_schema, arrow_udf, column, span
+from headrace.spark.columns import GONE, TIME, WEIGHT, arrow_schema, arrow_udf, column, span
 from headrace.spark.lowering import Context, live, lower
 
 _WINDOW = "__window"
@@ -23,8 +23,29 @@ def _(node: Aggregate, ctx: Context) -> DataFrame:
     keys = [column(key) for key in node.keys] or [_all(node)]
     if window is not None:
         keys.append(window.alias(_WINDOW))
+    if node.retracts:
+        return _weighed(node, frame, keys)
     grouped = frame.groupBy(*keys).agg(*(gather(agg).alias(agg.name) for agg in node.aggs))
     return grouped.select(*_bounds(node), *(column(key) for key in node.keys), *map(finish, node.aggs), *_time(node))
+
+
+def _weighed(node: Aggregate, frame: DataFrame, keys: list[Column]) -> DataFrame:
+    """Aggregate rows that come and go; a group without rows is no more."""
+    folds = [simple(agg, node.parent.schema) for agg in node.aggs]
+    weight = F.col(WEIGHT)
+    sums = [F.sum(weight).alias("__rows")]
+    for n, fold in enumerate(folds):
+        value = F.expr(fold.of) if fold is not None and fold.of is not None else F.lit(1)
+        sums.append(F.sum(F.when(value.isNotNull(), weight)).alias(f"__n{n}"))
+        sums.append(F.sum(weight * value).alias(f"__s{n}"))
+    grouped = frame.groupBy(*keys).agg(*sums)
+    results = []
+    for n, (agg, fold) in enumerate(zip(node.aggs, folds, strict=True)):
+        count, total = F.coalesce(F.col(f"__n{n}"), F.lit(0)), F.col(f"__s{n}")
+        values = {"count": count, "sum": F.when(count > 0, total), "avg": F.when(count > 0, total / count)}
+        assert fold is not None
+        results.append(values[fold.fold].alias(agg.name))
+    return grouped.select(*map(column, node.keys), *results, (F.col("__rows") == 0).alias(GONE))
 
 
 def _all(node: Aggregate) -> Column:

@@ -12,20 +12,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headrace.core.quantities import milliseconds
+from headrace.log.dead_letters import LATE
 from headrace.plan.aggregate import Aggregate
 from headrace.plan.dedupe import Dedupe
 from headrace.plan.join import Join
 from headrace.plan.node import Node
 from headrace.plan.stages import Stage
-from headrace.plan.windows import Hop, Session
+from headrace.plan.windows import Hop, Session, Sliding
 from headrace.spark.columns import DEAD, ORIGIN, TIME, interval
 from headrace.spark.lowering import Context, Log, lower
 
-DEAD_KIND, LATE = "dead", "late"
-
 
 def left_out(ctx: Context, log: Log, watermark: int) -> list[DataFrame]:
-    """Return the dead and the late rows of what ``log`` reads: kind, reason, topic, partition, offset, key, value.
+    """Return the dead and the late rows of what ``log`` reads: reason, topic, partition, offset, key, value.
 
     Args:
         ctx: The stage.
@@ -37,14 +36,14 @@ def left_out(ctx: Context, log: Log, watermark: int) -> list[DataFrame]:
 
 
 def _told(rows: DataFrame, step: Node, watermark: datetime) -> DataFrame:
-    letter = F.when(F.col(DEAD).isNotNull(), F.struct(F.lit(DEAD_KIND).alias("kind"), f"{DEAD}.*"))
+    letter = F.when(F.col(DEAD).isNotNull(), F.struct(f"{DEAD}.*"))
     end = _end(step)
     if end is not None and TIME in rows.columns:
         reason = _reason(step, watermark).alias("reason")
-        late = F.struct(F.lit(LATE).alias("kind"), reason, f"{ORIGIN}.*")
+        late = F.struct(reason, f"{ORIGIN}.*")
         letter = letter.when(end <= F.lit(watermark), late)
     told = rows.select(letter.alias("letter")).filter("letter is not null").select("letter.*")
-    gathered = told.repartition("topic", "partition").dropDuplicates(["kind", "topic", "partition", "offset"])
+    gathered = told.repartition("topic", "partition").dropDuplicates(["topic", "partition", "offset"])
     return gathered.sortWithinPartitions("topic", "partition", "offset")
 
 
@@ -84,6 +83,8 @@ def _end(step: Node) -> Column | None:
         return F.col(TIME) + interval(window.gap)
     if isinstance(window, Hop):
         return _first_end(milliseconds(window.size) * 1000, milliseconds(window.every) * 1000)
+    if isinstance(window, Sliding):
+        return F.timestamp_millis(F.floor(F.unix_micros(TIME) / 1000))
     return F.col(TIME) if isinstance(step, Aggregate) and step.by_parent_window else None
 
 
@@ -98,7 +99,7 @@ def _first_end(size: int, every: int) -> Column:
 def _reason(step: Node, watermark: datetime) -> Column:
     told = F.date_format(TIME, "yyyy-MM-dd'T'HH:mm:ss.SSSX")
     if not watermark.timestamp():  # where Spark begins to count
-        return F.concat(F.lit("late: happened at "), told, F.lit(", but time begins in 1970"))
+        return F.concat(F.lit(f"{LATE}happened at "), told, F.lit(", but time begins in 1970"))
     time = watermark.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     what = getattr(step, "step", "") or step.label
-    return F.concat(F.lit("late: happened at "), told, F.lit(f", but time in '{what}' was already {time}"))
+    return F.concat(F.lit(f"{LATE}happened at "), told, F.lit(f", but time in '{what}' was already {time}"))

@@ -18,8 +18,12 @@ TIME = "__time"  # when the row happened; carries Spark's watermark
 DEAD = "__dead"  # why the row cannot be processed, and what it was; null for all others
 ORIGIN = "__origin"  # the event from which the row came, where somebody may ask for it
 GONE = "__gone"  # whether the row of this key exists no more; only tables whose rows vanish have it
+ORDER = "__order"  # which of two changes of a row is the later one
+VERSION = "__version"  # since when the row of a table holds
+SOURCE = "__source"  # topic, partition and offset of the event from which the row came
+WEIGHT = "__weight"  # 1 for a row of a table that came, -1 for one that went
 NEVER = datetime(1900, 1, 1, tzinfo=UTC)  # the time of dead rows: Spark's begins in 1970, and so they are always late
-HIDDEN = (TIME, DEAD, ORIGIN, GONE)
+HIDDEN = (TIME, DEAD, ORIGIN, GONE, ORDER, VERSION, SOURCE, WEIGHT)
 DEAD_TYPE = "struct<reason: string, topic: string, partition: int, offset: bigint, key: binary, value: binary>"
 
 

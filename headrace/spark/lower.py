@@ -4,18 +4,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 import headrace.spark.aggregate
 import headrace.spark.dedupe
 import headrace.spark.join
+import headrace.spark.process
 import headrace.spark.python
 import headrace.spark.rows
-import headrace.spark.source  # noqa: F401 - importing them registers their rules
+import headrace.spark.source
+import headrace.spark.table  # noqa: F401 - importing them registers their rules
 from headrace.plan.aggregate import Aggregate
 from headrace.plan.stages import FileOutput, Stage
+from headrace.plan.table_join import TableJoin
+from headrace.spark.columns import plain
 from headrace.spark.failures import explained
 from headrace.spark.lowering import Context, live, lower
-from headrace.spark.sessions import session_updates
+from headrace.spark.paged_aggregate import paged_aggregate
+from headrace.spark.table_join import paged_join
 
 
 @dataclass(frozen=True)
@@ -30,15 +36,23 @@ class Lowered:
     rows: DataFrame
     finish: Callable[[DataFrame], DataFrame] | None = None
 
+    @property
+    def schema(self) -> StructType:
+        """Return the columns of the stage's rows."""
+        if self.finish is None:
+            return plain(self.rows).schema
+        nothing = self.rows.sparkSession.createDataFrame([], self.rows.schema)
+        return plain(self.finish(nothing)).schema
+
 
 def lowered(ctx: Context) -> Lowered:
     """Lower a stage; what Spark's analyser refuses is told in the user's terms."""
     with explained(ctx.stage):
         stage = ctx.stage
-        node = next((n for n in stage.nodes if isinstance(n, Aggregate) and n.session_updates), None)
+        node = next((n for n in stage.nodes if isinstance(n, Aggregate | TableJoin) and n.paged), None)
         if node is not None:
-            rows, aggregate = session_updates(node, ctx)
-            return Lowered(rows, lambda batch: lower(stage.node, replace(ctx, given={id(node): aggregate(batch)})))
+            rows, finish = paged_join(node, ctx) if isinstance(node, TableJoin) else paged_aggregate(node, ctx)
+            return Lowered(rows, lambda batch: lower(stage.node, replace(ctx, given={id(node): finish(batch)})))
         files = isinstance(stage.output, FileOutput)
         frame = live(stage.node, ctx, drops_late=False) if files else lower(stage.node, ctx)
         _ = frame.schema  # analyses the plan

@@ -10,22 +10,24 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from headrace.plan.aggregate import Aggregate
 from headrace.plan.node import Node
+from headrace.plan.process import Process
 from headrace.plan.rows import MapPython
 from headrace.plan.source import Source
 from headrace.plan.stages import Stage
-from headrace.plan.windows import Session
+from headrace.plan.table import AsTable, Changes, Weighed
+from headrace.plan.table_join import Enrich, TableJoin
 from headrace.spark.columns import DEAD
 
 
 class Log(Protocol):
     """Where topics are read from: Kafka, a part of it once more, or a test."""
 
-    def read(self, topic: str, start: str) -> DataFrame:
+    def read(self, topic: str, start: str, whole: bool = False) -> DataFrame:
         """Return the events of a topic with the columns key, value, topic, partition, offset, timestamp.
 
-        Heartbeats of the stage come among them under their own topic.
+        Heartbeats of the stage come among them under their own topic. A batch takes all there is where it shall be the
+        ``whole``, otherwise no more than the program allows.
         """
         ...
 
@@ -78,17 +80,6 @@ class Context:
         return True
 
     @property
-    def shift(self) -> timedelta:
-        """Return how much later than it happened a row's time is in this stage.
-
-        Where sessions tell their changes, the time of a row is the end of the session it alone would make: by that
-        Spark judges whether it is late, and a stream has one watermark only.
-        """
-        sessions = (n.window for n in self.stage.nodes if isinstance(n, Aggregate) and n.session_updates)
-        window = next(sessions, None)
-        return window.gap if isinstance(window, Session) and not self.aside else timedelta(0)
-
-    @property
     def watched(self) -> bool:
         """Whether the stage's rows carry a watermark, if they have a time."""
         return bool(self.stage.stateful) and not self.aside
@@ -96,7 +87,14 @@ class Context:
     @property
     def keeps_origin(self) -> bool:
         """Whether a later step may have to say from which event a row came."""
-        return self.aside or any(isinstance(node, MapPython) for node in self.stage.nodes)
+        return self.aside or any(isinstance(node, MapPython | AsTable) for node in self.stage.nodes)
+
+    @property
+    def keeps_place(self) -> bool:
+        """Whether a later step asks where in the log a row came from."""
+        return any(
+            isinstance(node, AsTable | Changes | Weighed | Enrich | TableJoin | Process) for node in self.stage.nodes
+        )
 
 
 def _same(one: Node, other: Node) -> bool:

@@ -14,11 +14,11 @@ from headrace.spark.lowering import Context, lower
 def _(node: Filter, ctx: Context) -> DataFrame:
     frame = lower(node.parent, ctx)
     condition = F.coalesce(compute(node.condition), F.lit(False))
+    if node.updates:  # a row that no longer passes is no more
+        return frame.withColumn(GONE, F.col(GONE) | ~condition if GONE in frame.columns else ~condition)
     timed = TIME in frame.columns and ctx.watched
     if timed:  # dead events are nobody's to filter
         condition = (F.col(TIME) == F.lit(NEVER)) | condition
-    if GONE in frame.columns:
-        condition = F.col(GONE) | condition
     if DEAD in frame.columns and (ctx.keeps_origin or not timed):  # rows at which a function raised have a time
         condition = F.col(DEAD).isNotNull() | condition
     return frame.filter(condition)

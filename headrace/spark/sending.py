@@ -7,7 +7,7 @@ import orjson
 import pyarrow as pa
 from confluent_kafka import Producer
 
-from headrace.log.dead_letters import OFFSET, PARTITION, REASON, SUFFIX, TOPIC
+from headrace.log.dead_letters import LATE, OFFSET, PARTITION, REASON, SUFFIX, TOPIC
 from headrace.log.producer import LARGEST
 from headrace.log.topics import Topics
 from headrace.spark.diagnosis import diagnose
@@ -20,8 +20,11 @@ _SERVE_EVERY = 1024
 class Sender:
     """Sends rows to a topic, and dead ones to the dead letters of the topics they came from."""
 
-    def __init__(self, producer: Producer, topic: str, client: Mapping[str, Any], schemas: Schemas) -> None:
+    def __init__(
+        self, producer: Producer, topic: str, client: Mapping[str, Any], schemas: Schemas, ledger: str = ""
+    ) -> None:
         self._producer, self._topic, self._client, self._schemas = producer, topic, client, schemas
+        self._ledger = ledger
 
     def send(self, rows: pa.RecordBatch) -> None:
         """Send a batch of the columns key, value and dead."""
@@ -43,9 +46,9 @@ class Sender:
             except BufferError:
                 self._patiently(topic, value, key)
 
-    def put_aside(self, letter: Mapping[str, Any], topic: str | None = None) -> None:
-        """Send what could not be processed, with the reason, to the dead letters of its topic or to another topic."""
-        topic = topic or letter["topic"] + SUFFIX
+    def put_aside(self, letter: Mapping[str, Any]) -> None:
+        """Send what could not be processed, with the reason, to the dead letters of its topic, or to the late ones."""
+        topic = self._ledger if is_late(letter) else letter["topic"] + SUFFIX
         if topic not in _KNOWN:
             create_dead_letters(topic, self._client)
             _KNOWN.add(topic)
@@ -70,6 +73,11 @@ class Sender:
 def letter_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is to be told of a dead row: reason, topic, partition, offset, key, value."""
     return {**orjson.loads(row["dead"]), "key": row["key"], "value": row["value"]}
+
+
+def is_late(letter: Mapping[str, Any]) -> bool:
+    """Whether an event belongs to those that came too late."""
+    return bool(letter["reason"].startswith(LATE))
 
 
 def create_dead_letters(topic: str, client: Mapping[str, Any]) -> None:

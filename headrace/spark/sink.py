@@ -36,6 +36,7 @@ class Target:
         markers: For the markers.
         client: Settings of the Kafka client.
         schemas: Of the input topics.
+        ledger: For events that came too late.
         run: Of which start of the query.
         batch: Its number.
     """
@@ -44,6 +45,7 @@ class Target:
     markers: str
     client: Mapping[str, Any]
     schemas: Schemas = field(default_factory=dict)
+    ledger: str = ""
     run: str = ""
     batch: int = 0
 
@@ -128,7 +130,7 @@ def _write(target: Target, part: str, batches: Iterable[pa.RecordBatch]) -> None
     if first is None:
         return  # nothing to write, and nothing to note: a repetition would write nothing either
     producer = _producer(target)
-    sender = Sender(producer, target.topic, target.client, target.schemas)
+    sender = Sender(producer, target.topic, target.client, target.schemas, target.ledger)
     try:
         producer.begin_transaction()
         sender.send(first)

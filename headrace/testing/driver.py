@@ -25,12 +25,12 @@ from headrace.log.dead_letters import REASON
 from headrace.plan.source import Source
 from headrace.plan.stages import Stage, TopicOutput, read_again
 from headrace.spark import asides
-from headrace.spark.columns import TIME, column, plain, visible
+from headrace.spark.columns import TIME, column, visible
 from headrace.spark.encoding import encoded
 from headrace.spark.failures import failure
 from headrace.spark.lower import lowered, settings_of
 from headrace.spark.lowering import Context
-from headrace.spark.sending import headers_of, letter_of
+from headrace.spark.sending import headers_of, is_late, letter_of
 from headrace.spark.session import FEW_ROWS, session, stage_session
 from headrace.testing.topics import FileLog, Sendings, Sent, Topics
 
@@ -174,8 +174,8 @@ class TestDriver:
         def write(batch: DataFrame, _: int) -> None:
             self._collect(stage, shaped(low.finish(batch)) if low.finish else batch)
 
-        if low.finish is None:
-            self._schemas[output.topic] = plain(low.rows).schema
+        if again:
+            self._schemas[output.topic] = low.schema
         query = (
             (shaped(low.rows) if low.finish is None else low.rows)
             .writeStream.foreachBatch(write)
@@ -205,7 +205,7 @@ class TestDriver:
             running.query.processAllAvailable()
         except Exception as error:
             raise failure(running.stage.name, error, running.stage.where) from None
-        self._note("dead", self._fresh.pop(running.stage.name, []))
+        self._note(self._fresh.pop(running.stage.name, []))
         self._look(running)
 
     def _look(self, running: _Running) -> None:
@@ -215,15 +215,11 @@ class TestDriver:
             running.seen = progress.batchId
             current = _watermark(progress.eventTime.get("watermark"))
             dropped = sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)
-            dead = sum(metrics.asDict().get("dead", 0) for metrics in progress.observedMetrics.values())
+            dead = sum(metrics.asDict().get("dead") or 0 for metrics in progress.observedMetrics.values())
             if dropped or dead:
                 log = Sendings(running.ctx.spark, self._files(progress))
-                judged = current if running.stage.dedupes_alone else running.watermark
-                found = defaultdict[str, list[Row]](list)
-                for letter in _rows(asides.left_out(running.ctx, log, judged)):
-                    found[letter.pop("kind")].append(letter)
-                for kind, letters in found.items():
-                    self._note(kind, letters)
+                judged = current if running.stage.judges_now else running.watermark
+                self._note(_rows(asides.left_out(running.ctx, log, judged)))
             running.watermark = current
 
     def _files(self, progress: StreamingQueryProgress) -> dict[str, list[Path]]:
@@ -235,12 +231,13 @@ class TestDriver:
             found[topic] = self._topics.files(topic, begin, end)
         return found
 
-    def _note(self, kind: str, letters: list[Row]) -> None:
+    def _note(self, letters: list[Row]) -> None:
         schemas = {
             node.topic: node.columns for stage in self._stages for node in stage.inputs if isinstance(node, Source)
         }
         told = [{**letter, "reason": dict(headers_of(letter, schemas))[REASON]} for letter in letters]
-        self._aside[kind] += sorted(told, key=lambda letter: (letter["topic"], letter["partition"], letter["offset"]))
+        for letter in sorted(told, key=lambda letter: (letter["topic"], letter["partition"], letter["offset"])):
+            self._aside["late" if is_late(letter) else "dead"].append(letter)
 
     def _source(self, topic: str) -> Source:
         known = {node.topic: node for stage in self._stages for node in stage.inputs if isinstance(node, Source)}

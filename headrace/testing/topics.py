@@ -73,7 +73,7 @@ class FileLog:
     def __init__(self, spark: SparkSession, topics: Topics) -> None:
         self._spark, self._topics = spark, topics
 
-    def read(self, topic: str, start: str) -> DataFrame:
+    def read(self, topic: str, start: str, whole: bool = False) -> DataFrame:
         """Return the events of a topic as they are put."""
         reader = self._spark.readStream.schema(_KAFKA).option("maxFilesPerTrigger", 1)
         return reader.parquet(str(self._topics.folder(topic)))
@@ -89,7 +89,7 @@ class Sendings:
     def __init__(self, spark: SparkSession, paths: Mapping[str, Sequence[Path]]) -> None:
         self._spark, self._paths = spark, paths
 
-    def read(self, topic: str, start: str) -> DataFrame:
+    def read(self, topic: str, start: str, whole: bool = False) -> DataFrame:
         """Return the events of a topic that were in the batch, without heartbeats."""
         reader = self._spark.read.schema(_KAFKA)
         if not (paths := self._paths.get(topic)):

@@ -1,72 +1,85 @@
 """Sessions against the obvious way: sort all events of a key and cut where the gap is larger."""
 
+from collections import defaultdict
+
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.operators.sessions import Session, add, still_open
-from headrace.spark.sessions import decode_page, encode_page
+from headrace.operators.operator import HASH, KEY, TIME
+from headrace.operators.sessions import Sessions
+from headrace.operators.sliding import END, START
+from tests.operators.shelf import Hosted
 
-GAP = 10
-events = st.lists(st.tuples(st.integers(-50, 200), st.text(max_size=2)), max_size=12)
+GAP = 10_000
+ROWS = pa.schema([(KEY, pa.string()), (HASH, pa.int64()), (TIME, pa.int64()), ("k", pa.string()), ("v", pa.int64())])
+events = st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 200), st.integers(0, 9)), min_size=1, max_size=8)
 
 
-def reference(all_events):
+def row(k, t, v):
+    return {KEY: k, TIME: t * 1000, "k": k, "v": v}
+
+
+def hosted():
+    return Hosted(Sessions(GAP, ROWS, ("k",)), ROWS)
+
+
+def sessions(told):
+    """Return the sorted rows of every session, by its key and bounds."""
     groups = []
-    for event in sorted(all_events):
-        if groups and event[0] <= groups[-1][-1][0] + GAP:
-            groups[-1].append(event)
+    for k, t, v in sorted(told):
+        if groups and groups[-1][-1][0] == k and t * 1000 <= groups[-1][-1][1] * 1000 + GAP:
+            groups[-1].append((k, t, v))
         else:
-            groups.append([event])
-    return [Session(group[0][0], group[-1][0] + GAP, tuple(group)) for group in groups]
+            groups.append([(k, t, v)])
+    return {(g[0][0], g[0][1] * 1000, g[-1][1] * 1000 + GAP): sorted((t, v) for _, t, v in g) for g in groups}
 
 
-@given(st.lists(events, max_size=6))
-def test_any_order_and_any_batches_make_the_same_sessions(batches):
-    sessions = []
-    for batch in batches:
-        sessions = add(sessions, batch, GAP).sessions
-    assert sessions == reference([event for batch in batches for event in batch])
+def follow(known, out):
+    """Apply what a batch told to what is known."""
+    told = defaultdict(list)
+    for one in out:
+        told[one["k"], one[START], one[END]].append(one)
+    for session, rows in told.items():
+        if rows[0][TIME] is None:
+            assert len(rows) == 1
+            del known[session]  # it was told before
+    for session, rows in told.items():
+        if rows[0][TIME] is not None:
+            known[session] = sorted((one[TIME] // 1000, one["v"]) for one in rows)
 
 
 @given(st.lists(events, max_size=6))
 def test_whoever_follows_the_changes_has_the_sessions(batches):
-    sessions, followed = [], {}
+    host, known, all_events = hosted(), {}, []
     for batch in batches:
-        change = add(sessions, batch, GAP)
-        for bounds in change.gone:
-            del followed[bounds]  # each was told before
-        followed |= {(session.start, session.stop): session.events for session in change.changed}
-        sessions = change.sessions
-        assert followed == {(session.start, session.stop): session.events for session in sessions}
+        follow(known, host.send([row(*event) for event in batch]))
+        all_events += batch
+        assert known == sessions(all_events)
 
 
 @given(events, events)
-def test_only_sessions_with_new_events_change(before, new):
-    first = add([], before, GAP).sessions
-    change = add(first, new, GAP)
-    touched = [s for s in change.sessions if s not in first]
-    assert change.changed == touched
+def test_only_sessions_with_new_events_are_told(before, new):
+    host = hosted()
+    host.send([row(*event) for event in before])
+    told = {(one["k"], one[START], one[END]) for one in host.send([row(*event) for event in new]) if one[TIME]}
+    keys = {(k, t * 1000) for k, t, _ in new}
+    after = sessions(before + new)
+    assert told == {s for s in after if any(k == s[0] and s[1] <= t < s[2] for k, t in keys)}
 
 
 def test_an_event_at_the_very_end_of_a_session_joins_it_and_one_later_does_not():
-    begun = add([], [(0, "a")], GAP).sessions
-    assert [s.stop for s in add(begun, [(GAP, "b")], GAP).sessions] == [2 * GAP]
-    assert [s.start for s in add(begun, [(GAP + 1, "b")], GAP).sessions] == [0, GAP + 1]
+    for t, expected in ((11, [(1000, 21_000)]), (12, [(12_000, 22_000)])):
+        host = hosted()
+        host.send([row("a", 1, 0)])
+        assert {(o[START], o[END]) for o in host.send([row("a", t, 1)]) if o[TIME]} == set(expected)
 
 
-def test_an_event_between_two_sessions_joins_them():
-    before = add([], [(0, "a"), (18, "b")], GAP).sessions
-    change = add(before, [(9, "c")], GAP)
-    assert [(s.start, s.stop) for s in change.sessions] == [(0, 28)]
-    assert change.gone == [(0, 10), (18, 28)]
-
-
-def test_a_session_is_open_until_time_has_passed_its_end():
-    sessions = [Session(0, 10, ()), Session(20, 30, ())]
-    assert still_open(sessions, 9) == sessions
-    assert still_open(sessions, 10) == sessions[1:]
-
-
-@given(st.dictionaries(st.text(max_size=5), events.map(reference), max_size=5))
-def test_pages_survive_being_written(page):
-    assert decode_page(encode_page(page)) == page
+def test_closed_sessions_are_forgotten_and_events_for_them_are_late():
+    host = hosted()
+    host.send([row("a", 1, 0)])
+    assert host.send([], 11) == []
+    assert host.shelf.blobs == {}
+    assert host.send([row("a", 1, 1)], 11) == []
+    assert host.late == 1
+    assert len(host.send([row("a", 2, 1)], 11)) == 1
