@@ -97,6 +97,12 @@ class Aggregate(Node):
         return True
 
     @property
+    def remembers(self) -> str:
+        if self.paged:
+            return "the rows of each group" if self.retracts else "the rows of each key in open windows"
+        return "a row per key" if self.window is None else "a row per key and open window"
+
+    @property
     def updates(self) -> bool:
         return self.emit == "updates"
 

@@ -37,5 +37,9 @@ class Dedupe(Node):
         return True
 
     @property
+    def remembers(self) -> str:
+        return f"a row per key for {show_span(self.within)}"
+
+    @property
     def label(self) -> str:
         return f"dedupe {', '.join(self.columns)} within {show_span(self.within)}"

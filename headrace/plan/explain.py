@@ -2,10 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from headrace.plan.aggregate import Aggregate
-from headrace.plan.dedupe import Dedupe
 from headrace.plan.describe import guarantee
-from headrace.plan.join import Join
 from headrace.plan.node import Node
 from headrace.plan.stages import Stage, TopicOutput
 from headrace.plan.windows import show_span
@@ -38,14 +35,7 @@ def _stage(number: int, stage: Stage) -> list[str]:
 
 
 def _state(node: Node) -> str:
-    if isinstance(node, Aggregate):
-        kept = "a row per key" if node.window is None else "a row per key and open window"
-        return f"{node.step} keeps {kept}"
-    if isinstance(node, Dedupe):
-        return f"{node.step} keeps a row per key for {show_span(node.within)}"
-    if isinstance(node, Join):
-        return f"{node.step} keeps both sides until no partner can come"
-    return str(getattr(node, "step", ""))
+    return f"{getattr(node, 'step', '')} keeps {node.remembers}"
 
 
 def _time(stage: Stage) -> str:

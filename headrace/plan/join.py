@@ -107,6 +107,10 @@ class Join(Matched):
         _ = self.schema
 
     @property
+    def remembers(self) -> str:
+        return "both sides until no partner can come"
+
+    @property
     def timed(self) -> bool:
         return self.how != "full"
 

@@ -48,6 +48,11 @@ class Node:
         return False
 
     @property
+    def remembers(self) -> str:
+        """Return what a stateful step keeps, in words."""
+        return ""
+
+    @property
     def paged(self) -> bool:
         """Whether what it remembers is kept by the paged host: such a step has a stage to itself."""
         return False

@@ -41,6 +41,8 @@ class Process(Node):
             raise PlanError("process() keeps a state for each key; name its columns in group_by(…)")
         if not callable(getattr(self.logic, "on_rows", None)):
             raise PlanError(f"process() needs an hr.Processor, an object with on_rows(key, rows), not {self.logic!r}")
+        if self.parent.updates:
+            raise PlanError("process() works on streams; of a table, take its changes()")
         if self.clock not in ("event", "processing"):
             raise PlanError(f"clock must be 'event' or 'processing', not {self.clock!r}")
         if self.clock == "event" and not self.parent.timed:
@@ -48,8 +50,6 @@ class Process(Node):
                 "process() by event time needs to know when events happened; declare the stream with "
                 "event_time='column', or use clock='processing'"
             )
-        if self.parent.updates:
-            raise PlanError("process() works on streams; of a table, take its changes()")
         if self.patience <= timedelta(0):
             raise PlanError("patience must be above 0")
 
@@ -68,6 +68,10 @@ class Process(Node):
     @property
     def stateful(self) -> bool:
         return True
+
+    @property
+    def remembers(self) -> str:
+        return f"what {type(self.logic).__name__} keeps per key"
 
     @property
     def paged(self) -> bool:

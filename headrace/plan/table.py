@@ -82,6 +82,10 @@ class Changes(Node):
         return self.before
 
     @property
+    def remembers(self) -> str:
+        return "the latest row per key"
+
+    @property
     def paged(self) -> bool:
         return self.before
 

@@ -52,6 +52,13 @@ class Enrich(Matched):
         return max((node.history for node in self.right.walk() if isinstance(node, Source)), default=timedelta(0))
 
     @property
+    def remembers(self) -> str:
+        if self.as_of == "latest":
+            return "the latest row per key of the table"
+        waiting = f", and rows for {show_span(self.grace)}" if self.grace else ""
+        return f"the table's rows, and those replaced for {show_span(self.history)}{waiting}"
+
+    @property
     def timed(self) -> bool:
         return self.left.timed
 
@@ -104,6 +111,10 @@ class TableJoin(Matched):
         shared = {pair.shared for pair in self.on}
         right = (name if name in shared else self.right_columns[name] for name in self.right.key)
         return tuple(dict.fromkeys((*self.left.key, *right)))
+
+    @property
+    def remembers(self) -> str:
+        return "the latest rows of both tables"
 
     @property
     def timed(self) -> bool:

@@ -9,6 +9,8 @@ from headrace.plan.stages import Stage
 
 _NOISE = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
 _CLASS = re.compile(r"^(?:[\w.$]+: )?\[([A-Z0-9_.]+)\]\s*")
+_FRAME = ("[STREAM_FAILED]", "=== ", "Traceback", "\tat ", "  File ")
+_ENDED = re.compile(r"^\[STREAM_FAILED\].* terminated with exception: (.+)", re.MULTILINE)
 _JAVA = re.compile(r"^(?:Caused by)?: (?!py4j)([\w.$]+(?:Error|Exception)\b.*)", re.MULTILINE)
 
 
@@ -46,8 +48,10 @@ def reason(error: BaseException) -> str:
         return found
     if causes := _JAVA.findall(text):  # what Python only passes on
         return _plain(causes[-1])
+    if ended := _ENDED.search(text):
+        return _plain(ended[1])
     for line in text.splitlines():
-        if line.strip() and not line.startswith(("[STREAM_FAILED]", "=== ", "Traceback", "\tat ", "  File ")):
+        if line.strip() and not line.startswith(_FRAME):
             return _plain(line)
     return type(error).__name__
 

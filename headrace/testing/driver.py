@@ -25,7 +25,7 @@ from headrace.log.dead_letters import REASON
 from headrace.plan.source import Source
 from headrace.plan.stages import Stage, TopicOutput, read_again
 from headrace.spark import asides
-from headrace.spark.columns import TIME, column, visible
+from headrace.spark.columns import ORDER, TIME, column, visible
 from headrace.spark.encoding import encoded
 from headrace.spark.failures import failure
 from headrace.spark.lower import lowered, settings_of
@@ -169,7 +169,9 @@ class TestDriver:
         def shaped(frame: DataFrame) -> DataFrame:
             row = F.struct(*map(column, visible(frame)))
             time = F.col(TIME) if TIME in frame.columns else F.lit(None).cast("timestamp")
-            return encoded(frame, stage.node, output, again, [row.alias("row"), time.alias("time")])
+            order = F.col(ORDER) if ORDER in frame.columns else F.lit(None).cast("bigint")
+            more = [row.alias("row"), time.alias("time"), order.alias("order")]
+            return encoded(frame, stage.node, output, again, more)
 
         def write(batch: DataFrame, _: int) -> None:
             self._collect(stage, shaped(low.finish(batch)) if low.finish else batch)
@@ -270,8 +272,8 @@ def _remove(folder: tempfile.TemporaryDirectory[str]) -> None:
 
 
 def _order(row: Row) -> tuple[Any, ...]:
-    """Return by what rows are sorted: their time, then their columns from left to right."""
-    values = (row["time"], *(row["row"] or {}).values())
+    """Return by what rows are sorted: their time or place in the log, then their columns from left to right."""
+    values = (row["time"], row["order"], *(row["row"] or {}).values())
     plain = (repr(value) if isinstance(value, dict | list) else value for value in values)
     return tuple((value is not None, value if value is not None else 0) for value in plain)
 
