@@ -1,12 +1,15 @@
 """Tables: look-ups, sliding windows and operators of one's own, beside tumbling windows and other tools."""
 
 import statistics
+import uuid
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import psutil
+
 import headrace as hr
-from bench.engine import declared
+from bench.engine import BATCH, declared
 from headrace.log import Producer, Topics
 from headrace.operators.processor import Key
 
@@ -73,21 +76,58 @@ def process(app: hr.App) -> None:
     _events(app).group_by("user").process(Count(), "user string, n bigint").to(f"{app.name}-out", partitions=2)
 
 
+JOBS: dict[str, Callable[[hr.App], None]] = {
+    "tumbling": tumbling,
+    "enrichment": enrichment,
+    "sliding": sliding,
+    "process": process,
+}
+
+
 def rates() -> dict[str, tuple[float, float]]:
     """Return the events per second of each, and how it compares with tumbling windows, in one run, in turns."""
-    jobs: dict[str, Callable[[hr.App], None]] = {
-        "tumbling": tumbling,
-        "enrichment": enrichment,
-        "sliding": sliding,
-        "process": process,
-    }
-    for job in jobs.values():
+    for job in JOBS.values():
         declared(job)
-    rounds = [{name: declared(job) for name, job in jobs.items()} for _ in range(ROUNDS)]
+    rounds = [{name: declared(job) for name, job in JOBS.items()} for _ in range(ROUNDS)]
     return {
         name: (
             statistics.median(one[name] for one in rounds),
             statistics.median(one[name] / one["tumbling"] for one in rounds),
         )
-        for name in jobs
+        for name in JOBS
     }
+
+
+def touched(kept: int, touching: int = 1_000, batches: int = 12) -> tuple[float, float]:
+    """Return the seconds of a batch that touches some keys while many are kept, and the memory in megabytes."""
+    name = f"bench-{uuid.uuid4().hex[:8]}"
+    with Topics() as topics:
+        topics.create(f"{name}-in", partitions=2)
+    app = hr.App(name, max_batch=BATCH)
+    rows = app.stream(f"{name}-in", schema="user string, amount double", key="user", time="append")
+    rows.group_by("user").process(Count(), "user string, n bigint").to(f"{name}-out", partitions=2)
+    with Producer(config={"queue.buffering.max.messages": 1_000_000}) as producer:
+        _send(producer, f"{name}-in", range(kept))
+        with app.start() as run:
+            run.drain()
+            seconds = []
+            for batch in range(batches):
+                _send(producer, f"{name}-in", (n * 7919 * (batch + 1) % kept for n in range(touching)))
+                producer.flush()
+                before = run.queries[0].last
+                run.drain()
+                last = run.queries[0].last
+                assert last is not None and last is not before
+                seconds.append(last.seconds)
+            return statistics.median(seconds[2:]), _memory()
+
+
+def _send(producer: Producer, topic: str, numbers: Iterable[int]) -> None:
+    for number in numbers:
+        producer.send(topic, {"user": f"u{number}", "amount": 1.0}, key=f"u{number}")
+
+
+def _memory() -> float:
+    """Return what this process and all that it started hold, Java and the workers among them."""
+    here = psutil.Process()
+    return sum(one.memory_info().rss for one in (here, *here.children(recursive=True))) / 1e6

@@ -16,6 +16,7 @@ import pyarrow as pa
 from headrace.core.errors import OperatorError
 from headrace.operators.operator import DUE, HASH, KEY, TIME, Numbers, Turn, codes, numbers, starts
 from headrace.operators.processor import Key, Processor, Row
+from headrace.operators.versions import ORDER
 
 FROM = "__from"  # topic, partition and offset of a row, as text
 _STATE = "__state"
@@ -54,7 +55,7 @@ class Keyed:
         patience: float,
     ) -> None:
         self._keys, self._logic, self._step, self._patience = keys, logic, step, patience
-        self._given = [name for name in rows.names if name not in (KEY, HASH, TIME, FROM)]
+        self._given = [name for name in rows.names if name not in (KEY, HASH, TIME, ORDER, FROM)]
         place = [rows.field(KEY), rows.field(HASH), pa.field(DUE, pa.int64())]
         self.kept = pa.schema([*place, *(rows.field(name) for name in keys), pa.field(_STATE, pa.binary())])
         self.out = out
@@ -80,7 +81,7 @@ class Keyed:
         if not rows.num_rows:
             return
         code = codes(rows.column(KEY))
-        order = np.lexsort((numbers(rows, TIME), code))
+        order = np.lexsort((numbers(rows, ORDER), numbers(rows, TIME), code))
         table, code = rows.take(pa.array(order)), code[order]
         columns = [table.column(name).to_pylist() for name in self._given]
         values = [dict(zip(self._given, row, strict=True)) for row in zip(*columns, strict=True)]

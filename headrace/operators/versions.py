@@ -19,7 +19,7 @@ from headrace.operators.operator import (
     with_column,
 )
 
-ORDER = "__order"  # which of two changes of a row is the later one
+ORDER = "__order"  # which of two rows of a key is the later one
 GONE = "__gone"  # whether the row was deleted
 STREAM, TABLE = 0, 1
 _NEVER = 0  # rows before this time are those that could not be read
@@ -61,6 +61,7 @@ class AsOf:
         table = pa.concat_tables([kept.select(self._rows.names), read]).combine_chunks()
         of_stream = numbers(table, SIDE) == STREAM
         asking, versions = table.filter(pa.array(of_stream)), table.filter(pa.array(~of_stream))
+        asking = asking.take(pa.array(np.argsort(numbers(asking, ORDER), kind="stable")))  # as they lie in the log
         versions = self._sorted(versions)
         if self._waits:
             ready = numbers(asking, TIME) // 1000 <= now

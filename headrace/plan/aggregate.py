@@ -113,7 +113,7 @@ class Aggregate(Node):
         Those are sliding windows, sessions that tell each change, and aggregates that cannot take a table's row back.
         """
         if self.retracts:
-            folds = (simple(agg, self.parent.schema) for agg in self.aggs)
+            folds = (simple(agg, self.parent.schema, decimals=True) for agg in self.aggs)
             return any(fold is None or fold.fold in ("min", "max") for fold in folds)
         return isinstance(self.window, Sliding) or (self.updates and isinstance(self.window, Session))
 

@@ -81,8 +81,8 @@ class Simple:
     of: str | None
 
 
-def simple(given: Agg, schema: Schema) -> Simple | None:
-    """Return what an aggregate folds, if it is one of those."""
+def simple(given: Agg, schema: Schema, decimals: bool = False) -> Simple | None:
+    """Return what an aggregate folds, if it is one of those; over decimals only where they are asked for."""
     if given.column is not None or given.function is not None:
         return None
     tree = parse(given.given, "agg")
@@ -91,7 +91,8 @@ def simple(given: Agg, schema: Schema) -> Simple | None:
         return None
     if isinstance(tree.this, exp.Star):
         return Simple("count", None)
-    if fold != "count" and type_of(tree.this, schema) not in _NUMBERS:
+    kind = type_of(tree.this, schema)
+    if fold != "count" and kind not in _NUMBERS and not (decimals and kind.startswith("DECIMAL")):
         return None
     return Simple(fold, tree.this.sql("spark"))
 

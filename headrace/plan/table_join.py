@@ -81,7 +81,8 @@ class Enrich(Matched):
 class TableJoin(Matched):
     """Two tables side by side: a table that is right after every change of either.
 
-    Its key is the left table's, where each left row has one partner at most; otherwise both tables' keys.
+    Its key is the left table's, where each left row has one partner at most; otherwise both tables' keys. Where tables
+    are joined by their keys, the left one's columns have the key even of rows that only the right one has.
     """
 
     def __post_init__(self) -> None:
@@ -104,9 +105,7 @@ class TableJoin(Matched):
 
     @property
     def key(self) -> tuple[str, ...]:
-        if self.by_primary and all(pair.shared for pair in self.on):
-            return self.left.key
-        if self.unique or (self.by_primary and self.how in ("inner", "left")):
+        if self.by_primary or self.unique:
             return self.left.key
         shared = {pair.shared for pair in self.on}
         right = (name if name in shared else self.right_columns[name] for name in self.right.key)

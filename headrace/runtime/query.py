@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.core.errors import HeadraceError, PlanError, QueryFailedError
 from headrace.log.dead_letters import LATE, OFFSET, PARTITION, REASON, SUFFIX, TOPIC
+from headrace.plan.process import Process
 from headrace.plan.stages import FileOutput, Stage, TopicOutput, read_again
 from headrace.runtime import progress
 from headrace.runtime.asides import Asides
@@ -39,6 +40,7 @@ _FOREVER = timedelta(days=3650)  # that a stage waits for late events while it c
 _TICK = 0.02  # seconds between two looks whether a batch is over
 _SMALL = 20_000  # rows that this process writes as fast as workers, which take a tenth of a second to begin
 _PATIENCE = 600.0  # seconds for the batch under way to end
+_BY_CLOCK = {"processingTime": "200 milliseconds"}  # between two looks at the timers
 _REALTIME = "5 minutes"  # between two checkpoints of a stage that has no batches
 
 
@@ -228,9 +230,14 @@ class StageQuery:
             .foreachBatch(write)
             .outputMode(self.stage.mode)
             .option("checkpointLocation", checkpoint)
-            .trigger(**self._world.options.trigger)
+            .trigger(**self._trigger())
             .start()
         )
+
+    def _trigger(self) -> dict[str, Any]:
+        """Return when batches begin; one whose timers go by the clock would begin another as soon as it has ended."""
+        clocks = any(isinstance(node, Process) and node.clock == "processing" for node in self.stage.nodes)
+        return _BY_CLOCK if clocks and self._world.options.rate is None else self._world.options.trigger
 
     def _stream(self, rows: DataFrame, topic: str, checkpoint: str) -> StreamingQuery:
         """Pass rows on within milliseconds, by Spark's own sink: at least once."""

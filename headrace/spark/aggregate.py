@@ -31,13 +31,13 @@ def _(node: Aggregate, ctx: Context) -> DataFrame:
 
 def _weighed(node: Aggregate, frame: DataFrame, keys: list[Column]) -> DataFrame:
     """Aggregate rows that come and go; a group without rows is no more."""
-    folds = [simple(agg, node.parent.schema) for agg in node.aggs]
+    folds = [simple(agg, node.parent.schema, decimals=True) for agg in node.aggs]
     weight = F.col(WEIGHT)
     sums = [F.sum(weight).alias("__rows")]
     for n, fold in enumerate(folds):
         value = F.expr(fold.of) if fold is not None and fold.of is not None else F.lit(1)
         sums.append(F.sum(F.when(value.isNotNull(), weight)).alias(f"__n{n}"))
-        sums.append(F.sum(weight * value).alias(f"__s{n}"))
+        sums.append(F.sum(F.when(weight > 0, value).otherwise(-value)).alias(f"__s{n}"))
     grouped = frame.groupBy(*keys).agg(*sums)
     results = []
     for n, (agg, fold) in enumerate(zip(node.aggs, folds, strict=True)):

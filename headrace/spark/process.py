@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 from headrace.operators.operator import HASH, KEY
 from headrace.operators.process import FROM, Keyed
 from headrace.plan.process import Process
-from headrace.spark.columns import SOURCE, TIME, arrow_schema, column
+from headrace.spark.columns import ORDER, SOURCE, TIME, arrow_schema, column
 from headrace.spark.lowering import Context, live, lower
 from headrace.spark.paged import Hosted, keyed, paged, schema_of
 
@@ -18,7 +18,7 @@ def _(node: Process, ctx: Context) -> DataFrame:
     at = F.unix_micros(TIME) if timed else F.lit(0).cast("bigint")
     place = F.concat_ws("-", f"{SOURCE}.topic", f"{SOURCE}.partition", f"{SOURCE}.offset")
     rows = keyed(frame, [column(name) for name in node.keys]).select(
-        KEY, HASH, at.alias(TIME), place.alias(FROM), *map(column, node.parent.schema)
+        KEY, HASH, at.alias(TIME), ORDER, place.alias(FROM), *map(column, node.parent.schema)
     )
     schema = schema_of(rows)
     out = arrow_schema(node.result.ddl)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Literal
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from headrace.core.quantities import milliseconds
@@ -29,7 +29,7 @@ def _(node: Enrich, ctx: Context) -> DataFrame:
         HASH,
         F.lit(STREAM).cast("bigint").alias(SIDE),
         at.alias(TIME),
-        F.lit(0).cast("bigint").alias(ORDER),
+        ORDER,
         F.lit(False).alias(GONE),
         *map(column, node.left.schema),
     )
@@ -75,24 +75,13 @@ def _by_primary(node: TableJoin, ctx: Context) -> DataFrame:
     here = {side: seen[side] & ~F.coalesce(F.col(side)[GONE], F.lit(True)) for side in "lr"}
     coming = {"inner": here["l"] & here["r"], "left": here["l"], "right": here["r"], "full": here["l"] | here["r"]}
     known = {"inner": seen["l"] & seen["r"], "left": seen["l"], "right": seen["r"], "full": F.lit(True)}
-    shared = {pair.shared: n for n, pair in enumerate(node.on) if pair.shared}
+    by = {pair.left.strip("`").lower(): n for n, pair in enumerate(node.on)}
     left = [
-        (F.col(f"__k{shared[name]}") if name in shared else F.when(here["l"], F.col("l")[name])).alias(name)
+        (F.col(f"__k{by[name.lower()]}") if name.lower() in by else F.when(here["l"], F.col("l")[name])).alias(name)
         for name in node.left.schema
     ]
     right = [F.when(here["r"], F.col("r")[name]).alias(alias) for name, alias in node.right_columns.items()]
-    rows = joined.filter(known[node.how]).select(*_keyed_left(node, left), *right, (~coming[node.how]).alias(GONE))
-    return rows
-
-
-def _keyed_left(node: TableJoin, left: list[Column]) -> list[Column]:
-    """Return the left side's columns; those of its key even where its row is gone."""
-    by = {pair.left.lower(): n for n, pair in enumerate(node.on)}
-    keep = node.how in ("inner", "left")
-    return [
-        F.col(f"__k{by[name.lower()]}").alias(name) if keep and name.lower() in by else value
-        for name, value in zip(node.left.schema, left, strict=True)
-    ]
+    return joined.filter(known[node.how]).select(*left, *right, (~coming[node.how]).alias(GONE))
 
 
 def paged_join(node: TableJoin, ctx: Context) -> tuple[DataFrame, Callable[[DataFrame], DataFrame]]:

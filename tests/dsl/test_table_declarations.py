@@ -47,7 +47,7 @@ def test_verbs_of_tables(app, people, orders):
     refused(lambda: orders.to_table("nothing"), "to_table names")
     refused(lambda: app.stream("s", schema="a int").to_table(), "to_table.. needs the columns")
     final = orders.group_by("who").window(hr.tumbling("1 minute"), emit="final").agg(n="count(*)")
-    refused(lambda: final.changes(), "these results are final")
+    refused(final.changes, "these results are final")
     refused(lambda: final.join(people, on="who = id"), "these results are final")
 
 

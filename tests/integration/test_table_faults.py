@@ -1,4 +1,4 @@
-"""A program of several stages with tables, killed at every point: its results are those of one that nobody disturbed."""
+"""A program with tables, killed at every point: its results are those of a run that nobody disturbed."""
 
 import json
 import random
