@@ -8,18 +8,20 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 _PAUSE = 0.2  # seconds between two looks
 _PATIENCE = 10.0  # seconds for a broker to answer
+_STALLED = 120.0  # seconds without a new record
 
 
 def wait(brokers: str, topic: str, count: int, working: Callable[[], bool]) -> None:
     """Return when the topic has ``count`` records; raise an error when nobody works on it any more."""
     consumer = _consumer(brokers)
     places = _places(consumer, topic)
-    while True:
+    written, since = 0, time.monotonic()
+    while written < count:
         ended = not working()  # asked first: what was written before the end counts
-        if sum(consumer.get_watermark_offsets(place, _PATIENCE)[1] for place in places) >= count:
-            break
-        if ended:
-            raise RuntimeError(f"the work on {topic} ended before {count:,} records were written")
+        before, written = written, sum(consumer.get_watermark_offsets(place, _PATIENCE)[1] for place in places)
+        since = time.monotonic() if written > before else since
+        if written < count and (ended or time.monotonic() - since > _STALLED):
+            raise RuntimeError(f"the work on {topic} ended with {written:,} of {count:,} records")
         time.sleep(_PAUSE)
     consumer.close()
 
