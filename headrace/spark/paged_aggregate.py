@@ -22,8 +22,9 @@ from headrace.plan.windows import Session as SessionWindow
 from headrace.plan.windows import Sliding as SlidingWindow
 from headrace.spark.aggregate import finish, gather
 from headrace.spark.columns import GONE, ORDER, TIME, WEIGHT, column, visible
+from headrace.spark.host import Hosted
 from headrace.spark.lowering import Context, live
-from headrace.spark.paged import Hosted, key_text, keyed, paged, schema_of
+from headrace.spark.paged import key_text, keyed, paged, schema_of
 
 _VALUE = "__value"  # what an aggregate is computed of; a number follows
 

@@ -7,8 +7,9 @@ from headrace.operators.operator import HASH, KEY
 from headrace.operators.process import FROM, Keyed
 from headrace.plan.process import Process
 from headrace.spark.columns import ORDER, SOURCE, TIME, arrow_schema, column
+from headrace.spark.host import Hosted
 from headrace.spark.lowering import Context, live, lower
-from headrace.spark.paged import Hosted, keyed, paged, schema_of
+from headrace.spark.paged import keyed, paged, schema_of
 
 
 @lower.register(Process)

@@ -14,8 +14,9 @@ from headrace.plan.table import AFTER, BEFORE, OP, TS, AsTable, Changes, Weighed
 from headrace.plan.table import KEY as KEY_COLUMN
 from headrace.plan.table import SOURCE as SOURCE_COLUMN
 from headrace.spark.columns import DEAD, GONE, ORDER, ORIGIN, SOURCE, TIME, VERSION, WEIGHT, column, hidden
+from headrace.spark.host import Hosted
 from headrace.spark.lowering import Context, live, lower
-from headrace.spark.paged import Hosted, keyed, paged, schema_of
+from headrace.spark.paged import keyed, paged, schema_of
 
 _WEIGHTS = ((BEFORE, -1), (AFTER, 1))
 

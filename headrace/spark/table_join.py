@@ -15,8 +15,9 @@ from headrace.operators.versions import STREAM, TABLE, AsOf
 from headrace.operators.weights import ROW
 from headrace.plan.table_join import Enrich, TableJoin
 from headrace.spark.columns import GONE, ORDER, TIME, VERSION, WEIGHT, column
+from headrace.spark.host import Hosted
 from headrace.spark.lowering import Context, live, lower
-from headrace.spark.paged import Hosted, key_text, keyed, paged, schema_of
+from headrace.spark.paged import key_text, keyed, paged, schema_of
 
 
 @lower.register(Enrich)

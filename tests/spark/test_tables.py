@@ -98,7 +98,7 @@ def expected(table: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
             "low": min(values, default=None),
             "high": max(values, default=None),
             "kinds": len(set(values)),
-            "best": [one["id"] for one in best if one["n"] is not None][:2],
+            "best": [one["id"] for one in best if one["n"] is not None][:2] or None,
         }
     return found
 
