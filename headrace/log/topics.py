@@ -149,6 +149,12 @@ class Topics:
                 return self._described({n: t for n, t in found.items() if internal or not n.startswith("__")}, {})
         raise BrokerError("listing the topics failed: topics are deleted faster than they can be listed")
 
+    def compacted(self) -> tuple[TopicInfo, ...]:
+        """Return the topics that keep the last event of each key, which makes them tables."""
+        found = {ConfigResource(ResourceType.TOPIC, topic.name): topic for topic in self.list()}
+        asked = self._client.describe_configs(list(found), request_timeout=PATIENCE) if found else {}
+        return tuple(topic for resource, topic in found.items() if self._compacts(asked[resource], topic.name))
+
     def describe(self, name: str) -> TopicInfo:
         """Return one topic with its offsets, sizes and settings."""
         topic = self._known(name)
@@ -207,6 +213,14 @@ class Topics:
         )
         own = ConfigSource.DYNAMIC_TOPIC_CONFIG
         return {key: entry.value or "" for key, entry in sorted(found.items()) if ConfigSource(entry.source) == own}
+
+    def _compacts(self, answer: "Future[dict[str, ConfigEntry]]", name: str) -> bool:
+        try:
+            return "compact" in (answer.result()["cleanup.policy"].value or "")
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:  # deleted meanwhile
+                return False
+            raise self._explained(error, f"describing the topic {name!r}") from None
 
     def _described(
         self, topics: Mapping[str, TopicMetadata], configs: Mapping[str, dict[str, str]]

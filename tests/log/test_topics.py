@@ -38,6 +38,16 @@ def test_kafkas_own_topics_are_listed_only_if_asked_for(topic, group):
         assert "__consumer_offsets" in [t.name for t in topics.list(internal=True)]
 
 
+def test_compacted_topics_are_tables(topic, group):
+    with Topics() as topics:
+        topics.create(group, partitions=1, compact=True, retention="1 day")
+        found = {found.name: len(found.partitions) for found in topics.compacted()}
+        assert found[group] == 1
+        assert topic not in found
+        topics.configure(topic, compact=True)
+        assert topic in [found.name for found in topics.compacted()]
+
+
 def test_settings_are_changed_and_restored(topic):
     with Topics() as topics:
         topics.configure(topic, retention="1 hour", compact=True)
