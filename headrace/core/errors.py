@@ -32,6 +32,8 @@
     │   ├── SchemaError                        a schema that cannot be read
     │   ├── ExpressionError                    SQL that cannot be read, or that names no column
     │   └── StateChangedError                  a stateful step is not the one whose state was kept
+    ├── ViewError                              a view that cannot answer
+    │   └── ViewTimeoutError (TimeoutError)    a query or a wait that took too long
     └── QueryError                             a running program
         ├── QueryFailedError                   a stage failed; the message says why, in the user's terms
         ├── OperatorError                      an operator of the user's own raised, or returned what does not fit
@@ -159,6 +161,14 @@ class ExpressionError(PlanError):
 
 class StateChangedError(PlanError):
     """A stateful step is declared otherwise than the one whose state was kept under the same name."""
+
+
+class ViewError(HeadraceError):
+    """A view cannot answer: the SQL does more than read, the key has other columns, the store cannot be read."""
+
+
+class ViewTimeoutError(ViewError, TimeoutError):
+    """A query ran, or a view lagged, for longer than allowed."""
 
 
 class QueryError(HeadraceError):
