@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import headrace
-from headrace.cli import broker, demo, doctor, explain, group, query, run, topic
+from headrace.cli import broker, demo, doctor, explain, group, query, run, table, topic
 from headrace.core.errors import ConfigError, HeadraceError, TopicNameError
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ app.add_typer(topic.app, name="topic")
 app.command("run")(run.run)
 app.command("explain")(explain.explain)
 app.add_typer(query.app, name="query")
+app.add_typer(table.app, name="table")
 app.add_typer(group.app, name="group")
 
 _USAGE = (ConfigError, TopicNameError)
