@@ -10,8 +10,9 @@ from pathlib import Path
 
 import psutil
 
-from bench import broker, clients, conversations, engine, latency
+from bench import broker, clients, conversations, engine, latency, views
 from headrace.core.java import find_java
+from headrace.core.quantities import show_size
 from headrace.core.settings import Settings
 from headrace.log.broker.cluster import Cluster
 
@@ -38,6 +39,7 @@ def _page(cluster: Cluster) -> str:
     log = list(_told(_broker(cluster)))
     computing = list(_told(_engine()))
     log += _told(_clients())
+    tables = list(_told(_views()))
     return f"""# Benchmarks
 
 Written by `make bench` on {datetime.now(UTC):%d %B %Y}: {os.cpu_count()} cores, {_memory()}, {platform.system()},
@@ -60,6 +62,14 @@ may write a row twice.
 Latency is from just before an event is sent to just after its row is read from the output, for
 {latency.EVENTS - latency.WARM:,} events at {1 / latency.PAUSE:.0f} a second, each kind in a process of its own. Stock
 is a program by hand with the settings that Spark comes with, and its own sink.
+
+## Views
+
+{_table(tables)}
+
+A table of {views.ROWS:,} rows of five columns, in four partitions. Another process sends {views.RATE:,} changes a
+second for {views.SECONDS:.0f} seconds, and with them, every ten milliseconds, a row that tells when it was sent.
+Look-ups are for any of the keys, one after the other, from the thread of the program; the view writes in its own.
 
 ## The log
 
@@ -103,6 +113,16 @@ def _clients() -> Iterator[Row]:
     p50, p99, in_flight = conversations.request_figures()
     yield "`Requester` to `Responder` and back, one at a time", f"p50 {_ms(p50)}, p99 {_ms(p99)}", ""
     yield f"the same with {conversations.IN_FLIGHT:,} in flight", f"{in_flight:,.0f} requests/s", ""
+
+
+def _views() -> Iterator[Row]:
+    found = views.measure()
+    load = f"while {views.RATE:,} changes/s arrive"
+    yield f"`View.get`, {load}", _span(found.get), "p50 at most 5 ms"
+    yield f"from sending a change until a view has it, {load}", _span(found.lag), "at most 1 s"
+    yield f"`View.query`, sums by shop over {views.ROWS:,} rows, {load}", f"p50 {_ms(found.query)}", ""
+    yield "a new view catching up", f"{found.catching_up / 1000:,.0f} k rows/s", ""
+    yield f"size of {views.ROWS:,} rows", show_size(found.size), ""
 
 
 def _engine() -> Iterator[Row]:
