@@ -1,7 +1,7 @@
 """A program under declaration."""
 
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from headrace.core.errors import PlanError
 from headrace.core.quantities import parse_span
@@ -12,12 +12,28 @@ from headrace.log.names import check_topic_name
 from headrace.plan.node import Node
 from headrace.plan.source import RAW, TEXT, Clock, Source, Start, Through
 from headrace.plan.source import event_time as checked_time
-from headrace.plan.stages import Output, Stage, cut, digest, unchained
+from headrace.plan.stages import Output, Stage, TopicOutput, cut, digest, unchained
 from headrace.plan.table import Changes, Weighed
 from headrace.plan.where import caller, declared
 from headrace.plan.windows import Span
 
 _LONGEST = 100  # characters of a program's name: topics are called after it
+
+
+class Readable(Protocol):
+    """The current rows of a table."""
+
+    def get(self, key: Any) -> dict[str, Any] | None:
+        """Return the row of a key."""
+        ...
+
+    def range(self, low: Any, high: Any, *, limit: int) -> list[dict[str, Any]]:
+        """Return rows in the order of their key."""
+        ...
+
+    def query(self, sql: str, *params: Any, limit: int, timeout: float) -> list[dict[str, Any]]:
+        """Return what SQL selects."""
+        ...
 
 
 class Program:
@@ -172,6 +188,19 @@ class Program:
         if topic not in self._between or self._between[topic].parent is not node:
             self._between[topic] = Through(node, topic, where=where)
         return self._between[topic]
+
+    def view(self, node: Node) -> Readable:
+        """Return a view that follows a table; only a program that can run has one."""
+        raise PlanError("this program cannot be asked for its tables; declare it with hr.App(…)")
+
+    def topic_of(self, table: Node) -> str:
+        """Return the topic in which a table lies."""
+        if isinstance(table, Source):
+            return table.topic
+        topics = (o.topic for node, o, *_ in self._outputs if node is table and isinstance(o, TopicOutput))
+        if (topic := next(topics, None)) is None:
+            raise PlanError("get(), range() and query() read a topic; write the table with .to(topic) first")
+        return topic
 
     def add(self, node: Node, output: Output, name: str, where: str) -> None:
         """Note an output, or say why it cannot be."""

@@ -1,7 +1,7 @@
 """Tables: the latest row per key, and what changed."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.core.errors import PlanError
 from headrace.dsl.grouped import Grouped
@@ -83,6 +83,38 @@ class Table(Rows):
             left, right = (self._program.weighed(side, caller()) for side in (left, right))
             joined = TableJoin(left, right, pairs, how, names, step, where=caller())
         return self._next(joined)
+
+    @declared
+    def get(self, key: Any) -> dict[str, Any] | None:
+        """Return the current row of a key, or None: from a view that follows the table's topic.
+
+        Args:
+            key: The value of the key column; a dict or a tuple where there are several.
+
+        Example:
+            >>> customers.get("ann")  # doctest: +SKIP
+        """
+        return self._program.view(self.node).get(key)
+
+    @declared
+    def range(self, low: Any = None, high: Any = None, *, limit: int = 1000) -> list[dict[str, Any]]:
+        """Return current rows in the order of their key, which must be of one column; both ends are among them."""
+        return self._program.view(self.node).range(low, high, limit=limit)
+
+    @declared
+    def query(self, sql: str, *params: Any, limit: int = 1000, timeout: float = 10.0) -> list[dict[str, Any]]:
+        """Return what SQL selects from the current rows; the table is called like its topic.
+
+        Args:
+            sql: A SELECT of SQLite.
+            params: For each ``?`` in it.
+            limit: At most so many rows.
+            timeout: Seconds after which it is stopped.
+
+        Example:
+            >>> customers.query("select city, count(*) as n from customers group by city")  # doctest: +SKIP
+        """
+        return self._program.view(self.node).query(sql, *params, limit=limit, timeout=timeout)
 
     def _check_changing(self, verb: str) -> None:
         if not self.node.updates:

@@ -4,15 +4,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headrace.core.errors import ConfigError, QueryError
+from headrace.core.schema import UNKNOWN
 from headrace.dsl.program import Program
 from headrace.plan.describe import describe
 from headrace.plan.explain import explain
+from headrace.plan.node import Node
 from headrace.plan.where import declared
 from headrace.plan.windows import Span
 from headrace.runtime.options import Options
 
 if TYPE_CHECKING:
     from headrace.runtime.run import Run
+    from headrace.serve import View
 
 declaring = False  # while a file is read for its declarations: then nothing starts
 
@@ -55,6 +58,7 @@ class App(Program):
         super().__init__(name, version=version, idle=idle)
         self.options = Options(brokers, checkpoints, master, spark or {}, max_batch, rate)
         self._run: Run | None = None
+        self._views: dict[str, View] = {}
 
     def explain(self) -> str:
         """Return the stages, their steps, state and guarantees, and the settings of Spark that apply, as text."""
@@ -91,9 +95,23 @@ class App(Program):
         together([self], drain=drain)
 
     def stop(self) -> None:
-        """Stop the program after the batch under way."""
+        """Stop the program after the batch under way, and the views of its tables."""
         if self._run is not None:
             self._run.stop()
+        while self._views:
+            self._views.popitem()[1].close()
+
+    def view(self, node: Node) -> "View":
+        """Return the view that follows a table, opened when it is first asked for; it has all that is there then."""
+        from headrace.serve import View  # noqa: PLC0415 - only programs that ask need it
+
+        topic = self.topic_of(node)
+        if topic not in self._views:
+            known = UNKNOWN not in node.schema.values()
+            view = View(topic, *((node.schema, node.key) if known else ()), brokers=self.options.brokers)
+            view.wait()
+            self._views[topic] = view
+        return self._views[topic]
 
 
 def _check_starting(name: str) -> None:
