@@ -1,31 +1,24 @@
 """Tables of a running program, asked by key and with SQL."""
 
-import time
-
 import pytest
 
 import headrace as hr
 from headrace.core.errors import PlanError, ViewError
-from headrace.log import Producer
+from tests.runtime.conftest import send, until
 
 
-def test_tables_are_asked_while_they_change(app, name):
-    words = app.stream(f"{name}-words", schema="word string, n int", key="word")
+def test_tables_are_asked_while_they_change(app, source, name):
+    words = app.stream(source, schema="word string, n int", key="word")
     counts = words.group_by("word").agg(n="sum(n)")
     counts.to(f"{name}-counts")
-    with Producer() as producer:
-        producer.send(f"{name}-words", {"word": "a", "n": 1}, key="a")
+    send(source, [{"word": "a", "n": 1}], key="word")
     with app.start() as run:
         run.drain()
         assert counts.get("a") == {"word": "a", "n": 1}
         assert counts.get("b") is None
-        with Producer() as producer:
-            for word in "abc":
-                producer.send(f"{name}-words", {"word": word, "n": 2}, key=word)
+        send(source, [{"word": word, "n": 2} for word in "abc"], key="word")
         run.drain()
-        deadline = time.monotonic() + 10
-        while len(counts.range()) < 3 and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until(lambda: len(counts.range()) == 3 and counts.get("a")["n"] == 3)
         assert counts.range("b", "c") == [{"word": "b", "n": 2}, {"word": "c", "n": 2}]
         table = f'"{name}-counts"'
         assert counts.query(f"select sum(n) as n from {table} where word < ?", "c") == [{"n": 5}]
