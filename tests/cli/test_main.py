@@ -19,10 +19,13 @@ NAMED = {  # what each command is called with, given the name of a topic
     "topic delete": lambda name: ("topic", "delete", name, "--yes"),
     "topic produce": lambda name: ("topic", "produce", name),
     "topic tail": lambda name: ("topic", "tail", name),
+    "table get": lambda name: ("table", "get", name, "a"),
+    "table query": lambda name: ("table", "query", name, "select 1"),
     "group seek": lambda name: ("group", "seek", "g", "--topic", name, "--to", "start", "--yes"),
 }
 UNNAMED = {
     "topic list": ("topic", "list"),
+    "table list": ("table", "list"),
     "group list": ("group", "list"),
     "group describe": ("group", "describe", "g"),
     "group delete": ("group", "delete", "g", "--yes"),
@@ -68,6 +71,7 @@ def test_help_lists_all_commands(cli, flag):
         ("topic", ["create", "list", "describe", "delete", "produce", "tail", "config"]),
         ("group", ["list", "describe", "seek", "delete"]),
         ("query", ["list", "describe", "stop", "restart"]),
+        ("table", ["list", "get", "query"]),
     ],
 )
 def test_help_of_a_noun_lists_its_verbs(cli, noun, verbs):

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.core.errors import ViewError
 from headrace.log import Producer, Topics
-from headrace.serve import View
+from headrace.serve import View, follower
 from headrace.serve.store import Store
 
 SCHEMA = "id string, n int"
@@ -102,7 +102,8 @@ def test_a_topic_that_was_created_again_is_another_table(view, put, table, more,
     assert found.lag() == 0
 
 
-def test_a_topic_that_was_created_again_and_is_empty_has_no_rows(view, put, table):
+def test_a_topic_that_was_created_again_and_is_empty_has_no_rows(view, put, table, monkeypatch):
+    monkeypatch.setattr(follower, "_LOOK", 5.0)  # it is not noticed before somebody waits
     put(("a", {"id": "a", "n": 1}))
     found = view()
     found.wait()
@@ -110,6 +111,17 @@ def test_a_topic_that_was_created_again_and_is_empty_has_no_rows(view, put, tabl
         topics.delete(table)
         topics.create(table, compact=True)
     assert rows(found) == {}
+
+
+def test_a_store_that_is_ahead_of_its_topic_is_built_anew(view, put, path):
+    """As after a broker that lost what it had acknowledged."""
+    put(("a", {"id": "a", "n": 1}))
+    with view() as found:
+        found.wait()
+    with closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute('update "headrace offsets" set next = next + 100')
+        raw.execute('delete from "headrace rows"')
+    assert rows(view()) == {"a": 1}
 
 
 def test_a_topic_that_is_gone_leaves_the_rows_until_it_comes_back(view, put, table):
