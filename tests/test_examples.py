@@ -59,6 +59,15 @@ ON_SPARK = {
         "09:30  tents     30           7        23.3%",
         "nobody clicked on 133 ads within ten minutes; the first was boots-1",
     ],
+    "click_stream.py": [
+        "at        who  from    plan  viewed         searched",
+        "09:00:25  ann  Sweden  free  /boots/red     boots 25 s before",
+        "09:00:25  ann  Sweden  free  /boots/red     red boots 5 s before",
+        "09:01:31  bob  Peru    free  /tents         nothing",
+        "09:04:59  ann  Sweden  free  /account       nothing",
+        "09:06:10  ann  Sweden  paid  /maps/lapland  map of Lapland 10 s before",
+        "09:07:30  cyd  ?       ?     /stoves        stove 30 s before",
+    ],
 }
 
 
