@@ -68,6 +68,12 @@ ON_SPARK = {
         "09:06:10  ann  Sweden  paid  /maps/lapland  map of Lapland 10 s before",
         "09:07:30  cyd  ?       ?     /stoves        stove 30 s before",
     ],
+    "home_timeline.py": [
+        "dee in the morning: cyd: Bread is redy. | ann: The wheel turns again. | bob: Rain at last! | "
+        "ann: The mill stands still.",
+        "bob at noon: cyd: Bread is ready. | ann: The wheel turns again.",
+        "dee at noon: cyd: Bread is ready. | ann: The wheel turns again.",
+    ],
 }
 
 
