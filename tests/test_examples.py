@@ -74,6 +74,11 @@ ON_SPARK = {
         "bob at noon: cyd: Bread is ready. | ann: The wheel turns again.",
         "dee at noon: cyd: Bread is ready. | ann: The wheel turns again.",
     ],
+    "top_gainers.py": [
+        "10:00  Oslo: BRAVO +9.00 %, DELTA +6.50 %, ALFA +4.00 %",
+        "11:00  Lima: LIMA -1.00 %, KILO -2.00 %",
+        "11:00  Oslo: DELTA +6.50 %, ECHO +5.00 %, ALFA +4.00 %",
+    ],
 }
 
 
