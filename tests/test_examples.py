@@ -79,6 +79,14 @@ ON_SPARK = {
         "11:00  Lima: LIMA -1.00 %, KILO -2.00 %",
         "11:00  Oslo: DELTA +6.50 %, ECHO +5.00 %, ALFA +4.00 %",
     ],
+    "wrong_clocks.py": [
+        "from   sensor  readings  average  clock ahead",
+        "09:00  cellar  4         11.5     0 s",
+        "09:00  garden  4         21.5     -600 s",
+        "09:01  attic   4         20.5     2400 s",
+        "not believed: 8 readings, the first of them from the shed",
+        "late: the device's clock is wrong by 31536000.000 s, which is more than 1 h",
+    ],
 }
 
 
