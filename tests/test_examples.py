@@ -87,6 +87,14 @@ ON_SPARK = {
         "not believed: 8 readings, the first of them from the shed",
         "late: the device's clock is wrong by 31536000.000 s, which is more than 1 h",
     ],
+    "ride_prices.py": [
+        "area     at        asked  free  factor",
+        "harbour  09:00:30  2      1     2.00",
+        "harbour  09:02:30  6      2     3.00",
+        "harbour  09:08:00  1      0     1.00",
+        "station  09:05:00  3      2     1.50",
+        "station  09:07:00  2      2     1.00",
+    ],
 }
 
 
