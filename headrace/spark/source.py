@@ -269,4 +269,9 @@ def delay_of(node: Source | Through, stage: Stage) -> timedelta:
 
 
 def _waited(join: Join) -> timedelta:
-    return max(timedelta(0), join.before if join.how == "right" else join.after)
+    """Return by how much the rows of a join may be out of order, though those of either side are not.
+
+    Time in a join is that of the slower side. A row with a partner is ahead of it by as much as the partner may lie
+    before; one that comes out later may still lie behind it by as much as its partner may come after.
+    """
+    return max(timedelta(0), join.before) + max(timedelta(0), join.after)

@@ -120,3 +120,21 @@ def test_a_window_after_a_join() -> None:
         assert found["inner"] == [(False, 1, 2, 6), (True, 1, 4, 8)]
         assert found["outer"] == found["apart"] == [(False, 1, 2, 6), (True, 1, 4, 8), (True, 2, 1, None)]
         assert t.late() == []
+
+
+def test_a_window_in_another_stage_waits_as_long_as_the_join_looks_back() -> None:
+    app = hr.App("back")
+    left, right = streams(app)
+    rows = left.join(right, on="k", before="30 seconds", how="left")
+    for given, topic in ((rows, "here"), (rows.through("rows"), "apart")):
+        windows = given.group_by().window(hr.tumbling("10 seconds"), emit="final")
+        windows.agg(pairs="count(b)", rows="count(*)").to(topic)
+    with TestDriver(app) as t:  # both streams are in the order of time
+        t.send("right", [r(1, 1, 100)])
+        t.send("left", [l(2, 1, 104), l(1, 1, 105), l(1, 2, 130)])
+        t.send("right", [r(1, 2, 103), r(1, 3, 112)])
+        t.send("left", [l(1, 3, 131)])
+        t.advance_to(iso("9:00"))
+        found = {topic: [(row["pairs"], row["rows"]) for row in t.read(topic)] for topic in ("here", "apart")}
+        assert found["here"] == found["apart"] == [(2, 3), (5, 5)]
+        assert t.late() == []
