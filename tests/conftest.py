@@ -19,6 +19,10 @@ for _name in [name for name in os.environ if name.startswith("HEADRACE_") and na
     del os.environ[_name]  # the developer's own settings are not the tests'
 
 
+# Spark lives for seconds in most tests: to compile its code well takes longer than that code then runs.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+
+
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """The broker that tests share; every client of this process and its children finds it by HEADRACE_HOME."""
