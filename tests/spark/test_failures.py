@@ -26,6 +26,12 @@ Caused by: java.lang.IllegalStateException: the disk is full
 \tat java.lang.Thread.run(Thread.java:1)
 """
 
+PLAN_ONLY = """[STREAM_FAILED] Query [id = 1] terminated with exception: A worker did not start. SQLSTATE: XXKST
+=== Streaming Query ===
+Identifier: [id = 1, runId = 2]
+Current State: ACTIVE
+"""
+
 OTHERWISE_CALLED = """Reason: An exception was raised by the Python Proxy: Traceback (most recent call last):
   File "table.pxi", line 1, in cast
     return call_function("cast", [arr])
@@ -42,6 +48,7 @@ pyarrow.lib.ArrowInvalid: nulls in input
         (OTHERWISE_CALLED, "ArrowInvalid: nulls in input"),
         (PASSED_ON, "IllegalStateException: the disk is full"),
         (PASSED_ON.rpartition("Caused by")[0], "Error writing state store files."),
+        (PLAN_ONLY, "A worker did not start."),
         ("[UNRESOLVED_COLUMN] No column `x`. SQLSTATE: 42703; line 1", "No column `x`."),
         ("Job aborted due to stage failure: Task 0 failed\n\tat java.lang.Thread", "Task 0 failed"),
         ("Partition gone. Some data may have been lost because", "events were deleted by the topic's retention"),
