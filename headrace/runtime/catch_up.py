@@ -3,6 +3,9 @@
 Partitions are read at different speeds meanwhile, and the newest event read says nothing about what is still to come.
 The batch that takes the last of the backlog is put off, and repeated once the stage runs as declared: it is that batch
 which closes the windows.
+
+It closes none if an input has no event in it: after a restart Spark knows nothing of that input's time, and waits for
+it. So a stage with several inputs, one of them written by a stage that needs but one batch, begins after that batch.
 """
 
 import time
@@ -24,6 +27,11 @@ class Feeding(Protocol):
     @property
     def behind(self) -> bool:
         """Whether what it writes is still of its backlog, and so in no order of time."""
+        ...
+
+    @property
+    def backlog(self) -> int:
+        """How many events it had not read when it was started."""
         ...
 
 
@@ -57,12 +65,20 @@ class CatchUp:
         done = checkpoint.done()
         self.ran_before = done is not None
         self.waiting = self._after(done)
-        timed = bool(stage.stateful) and any(node.timed for node in stage.inputs)
-        self.needed = timed and (self._after(checkpoint.planned()) > most or self._fed_by_backlog)
+        timed = sum(node.timed for node in stage.inputs) if stage.stateful else 0
+        far = self._after(checkpoint.planned()) > most
+        self.needed = timed > 0 and (far or self._fed_by_backlog)
+        self._together = timed > 1 and not far  # whether one batch can take all there is, of every input
 
     @property
     def _fed_by_backlog(self) -> bool:
         return any(query.behind for query in self._feeding)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the stage should not begin yet: what is above is done after a batch, and then all can be taken."""
+        behind = [query for query in self._feeding if query.behind]
+        return self._together and bool(behind) and all(query.backlog <= self._most for query in behind)
 
     def ends_with(self, number: int, closed: Callable[[], bool]) -> bool:
         """Whether a batch that is about to be written takes the last of the backlog.

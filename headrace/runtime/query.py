@@ -140,10 +140,14 @@ class StageQuery:
         self.catching_up = self._catch_up.needed
         ctx.waits = _FOREVER if self.catching_up else timedelta(0)
         low = lowered(ctx)
-        note = world.home.folder / "looked" / self.stage.name
-        self.asides = Asides(ctx, self.markers, world.client, checkpoint, note)
-        self.asides.catch_up()
-        self._query = self._write(low, place)
+        self._tell(low)
+        if self._catch_up.holds:
+            self._query = None  # until watch() sees that those above are done
+        else:
+            note = world.home.folder / "looked" / self.stage.name
+            self.asides = Asides(ctx, self.markers, world.client, checkpoint, note)
+            self.asides.catch_up()
+            self._query = self._write(low, place)
         self.state, self.error = "running", None
 
     @property
@@ -152,8 +156,13 @@ class StageQuery:
         if self.state == "stopped" or self._catch_up is None:
             return False
         if self.last is None:
-            return self._catch_up.waiting > 0
+            return self.catching_up or self._catch_up.waiting > 0
         return self.catching_up or self.last.lag >= self._world.options.per_batch
+
+    @property
+    def backlog(self) -> int:
+        """How many events the stage had not read when it was started."""
+        return self._catch_up.waiting if self._catch_up is not None else 0
 
     @property
     def beats(self) -> bool:
@@ -165,14 +174,18 @@ class StageQuery:
         """Whether rows are passed on without batches."""
         return isinstance(self.stage.output, TopicOutput) and self.stage.output.latency == "realtime"
 
+    def _tell(self, low: Lowered) -> None:
+        """Tell the stages that read what this one writes which columns it has."""
+        output, world = self.stage.output, self._world
+        if isinstance(output, TopicOutput) and read_again(output.topic, world.stages):
+            world.schemas[output.topic] = low.schema
+
     def _write(self, low: Lowered, checkpoint: str) -> StreamingQuery:
         output, world = self.stage.output, self._world
         if isinstance(output, FileOutput):
             return self._batches(plain(low.rows), Files(output), checkpoint)
         again = read_again(output.topic, world.stages)
         finish, node = low.finish, self.stage.node
-        if again:
-            world.schemas[output.topic] = low.schema
         rows = encoded(low.rows, node, output, again) if finish is None else low.rows
         if self.realtime:
             return self._stream(rows, output.topic, checkpoint)
@@ -268,6 +281,8 @@ class StageQuery:
         """Take note of what Spark did since the last call; start the stage again if it failed a while ago."""
         if self.state == "waiting" and time.monotonic() >= self._again_at:
             self.restarts += 1
+            self._try_again()
+        if self.state == "running" and self._query is None and self._catch_up and not self._catch_up.holds:
             self._try_again()
         if self.state != "running" or self._query is None:
             return

@@ -13,7 +13,7 @@ from headrace.core.errors import (
     UnknownTopicError,
 )
 from headrace.core.settings import Settings
-from headrace.log import Producer
+from headrace.log import Producer, Topics
 from headrace.runtime import control
 from tests.runtime.conftest import read, send, until
 
@@ -110,6 +110,20 @@ def test_a_stage_whose_input_stays_empty_holds_nobody_up(app, source, name):
     app.run(drain=True)
     app.run(drain=True)
     assert [row.value["c"] for row in read(f"{name}-counts")] == [1]
+
+
+def test_time_goes_on_where_a_stage_is_joined_with_a_topic(app, source, name):
+    """The second stage must not read its other input while it waits for the first: time would stand still there."""
+    passed = app.stream(source, schema=SCHEMA, event_time="at").through(f"{name}-passed")
+    others = app.stream(f"{name}-others", schema="k string, at timestamp", event_time="at")
+    passed.join(others, on="k", within="1 second", how="left").select("k", "n").to(f"{name}-out")
+    with Topics() as topics:
+        topics.create(f"{name}-others")
+    for minute in (0, 1):
+        send(source, [event("a", minute, 60 * minute), event("end", 0, 60 * minute + 30)])
+        send(f"{name}-others", [event("other end", 0, 60 * minute + 30)])
+        app.run(drain=True)
+        assert {row.value["n"] for row in read(f"{name}-out") if row.value["k"] == "a"} == {0, minute}
 
 
 def test_a_program_far_behind_takes_nothing_for_late(source, name):
