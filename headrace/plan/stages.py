@@ -17,6 +17,7 @@ from headrace.plan.source import Source, Through, check_partitions, within
 from headrace.plan.table_join import Enrich
 
 Latency = Literal["batch", "realtime"]
+BUCKETS = 16  # to which the keys of a paged step are hashed: as fixed as its state
 _DERIVED = re.compile(r"(aggregate|join|dedupe|process|changes)-[0-9a-f]{8}")
 
 
@@ -124,12 +125,10 @@ class Stage:
     def fingerprint(self) -> tuple[str, ...]:
         """Return what must stay the same while the state is kept."""
         told = [f"reads {', '.join(node.topic for node in self.inputs)}"]
-        told += [
-            f"{getattr(node, 'step', '')}: {node.label} → {node.schema.ddl}"
-            if isinstance(node, Aggregate)
-            else f"{getattr(node, 'step', '')}: {node.label}"
-            for node in self.stateful
-        ]
+        for node in self.stateful:
+            step = f"{getattr(node, 'step', '')}: {node.label}"
+            step += f" → {node.schema.ddl}" if isinstance(node, Aggregate) else ""
+            told.append(f"{step} ({BUCKETS} buckets of pages)" if node.paged else step)
         return tuple(told) if self.stateful else ()
 
     def check(self) -> None:

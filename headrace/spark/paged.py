@@ -14,12 +14,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from headrace.operators.operator import HASH, KEY
+from headrace.plan.stages import BUCKETS
 from headrace.spark.columns import column
 from headrace.spark.encoding import JSON
 from headrace.spark.host import Host, Hosted
 from headrace.spark.lowering import Context
 
-BUCKETS = 16
 _BUCKET = "__bucket"
 _MODES = {"event": "EventTime", "processing": "ProcessingTime", "none": "None"}
 _OUT = "late int, rows binary"
