@@ -10,7 +10,8 @@ from pathlib import Path
 
 import psutil
 
-from bench import broker, clients, conversations, engine, latency, views
+from bench import broker, clients, conversations, engine, latency, tables, views
+from bench.others import data
 from headrace.core.java import find_java
 from headrace.core.quantities import show_size
 from headrace.core.settings import Settings
@@ -39,7 +40,8 @@ def _page(cluster: Cluster) -> str:
     log = list(_told(_broker(cluster)))
     computing = list(_told(_engine()))
     log += _told(_clients())
-    tables = list(_told(_views()))
+    kept = list(_told(_tables()))
+    seen = list(_told(_views()))
     return f"""# Benchmarks
 
 Written by `make bench` on {datetime.now(UTC):%d %B %Y}: {os.cpu_count()} cores, {_memory()}, {platform.system()},
@@ -63,9 +65,18 @@ Latency is from just before an event is sent to just after its row is read from 
 {latency.EVENTS - latency.WARM:,} events at {1 / latency.PAUSE:.0f} a second, each kind in a process of its own. Stock
 is a program by hand with the settings that Spark comes with, and its own sink.
 
+## Tables
+
+{_table(kept)}
+
+All read the same {data.EVENTS:,} JSON events of {data.USERS:,} users from two partitions; a user has five events or so
+in ten seconds. The other tools are at their best settings, with two processes, and their start is not counted. They
+answer each event with the average of the ten seconds before it; Headrace tells each sliding window once, of which there
+are two for an event.
+
 ## Views
 
-{_table(tables)}
+{_table(seen)}
 
 A table of {views.ROWS:,} rows of five columns, in four partitions. Another process sends {views.RATE:,} changes a
 second for {views.SECONDS:.0f} seconds, and with them, every ten milliseconds, a row that tells when it was sent.
@@ -123,6 +134,37 @@ def _views() -> Iterator[Row]:
     yield f"`View.query`, sums by shop over {views.ROWS:,} rows, {load}", f"p50 {_ms(found.query)}", ""
     yield "a new view catching up", f"{found.catching_up / 1000:,.0f} k rows/s", ""
     yield f"size of {views.ROWS:,} rows", show_size(found.size), ""
+
+
+def _tables() -> Iterator[Row]:
+    tables.prepare()
+    found = tables.rates()
+    rate = found["tumbling"][0]
+    yield "tumbling windows of Spark's own, the yardstick", f"{rate / 1000:,.0f} k/s", ""
+    names = {
+        "enrichment": ("look-ups as of an event's time", "at least 0.5 times"),
+        "sliding": ("averages over sliding windows", "at least 0.5 times"),
+        "process": ("an operator of one's own that counts", "at least 0.8 times"),
+    }
+    for name, (what, goal) in names.items():
+        yield f"{what}, beside it", f"{found[name][0] / 1000:,.0f} k/s: {found[name][1]:.2f} times", goal
+    jobs: tuple[tuple[data.Job, str, str, int], ...] = (
+        ("enrich", "enrichment", "look-ups", 8),
+        ("average", "sliding", "sliding averages", 6),
+    )
+    for job, ours, what, goal in jobs:
+        for tool, theirs in tables.others(job).items():
+            figure = (
+                f"{found[ours][0] / 1000:,.0f} k/s and {theirs / 1000:,.1f} k/s: {found[ours][0] / theirs:.1f} times"
+            )
+            yield f"{what}, beside {tool}", figure, f"at least {goal} times"
+    few, many = tables.touched(tables.FEW), tables.touched(tables.MANY)
+    yield (
+        f"a batch that touches 1,000 keys, with {tables.MANY:,} kept, beside {tables.FEW:,}",
+        f"{many[0]:.2f} s and {few[0]:.2f} s: {many[0] / few[0]:.2f} times",
+        "at most 2 times",
+    )
+    yield "memory of all processes of the program then", f"{many[1]:,.0f} MB and {few[1]:,.0f} MB", ""
 
 
 def _engine() -> Iterator[Row]:

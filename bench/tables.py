@@ -3,23 +3,22 @@
 import statistics
 import uuid
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psutil
 
 import headrace as hr
 from bench.engine import BATCH, declared
+from bench.others import data, run
 from headrace.log import Producer, Topics
+from headrace.log.connection import connect
 from headrace.operators.processor import Key
 
-EVENTS = 1_000_000
-KEYS = 10_000
-VERSIONS = 3
 ROUNDS = 3
-BEGIN = datetime(2024, 5, 1, 10, tzinfo=UTC)
+FEW, MANY = 10_000, 1_000_000  # keys in state
 SCHEMA = "user string, amount double, at timestamp"
 PROFILES = "user string, city string, at timestamp"
+EVENTS_TOPIC, PROFILES_TOPIC = "bench-events", "bench-profiles"
 
 
 class Count(hr.Processor):
@@ -31,25 +30,13 @@ class Count(hr.Processor):
         return [{"user": key.value, "n": key.state}]
 
 
-def prepare(events: str = "bench-events", profiles: str = "bench-profiles") -> None:
-    """Fill the topics that are read: 5,000 events a second of event time, and versions before and among them."""
-    with Topics() as topics:
-        topics.create(events, partitions=2)
-        topics.create(profiles, partitions=2, compact=True)
-    with Producer(config={"queue.buffering.max.messages": 1_000_000}) as producer:
-        for version in range(VERSIONS):
-            since = (BEGIN + timedelta(seconds=60 * version)).isoformat()
-            for number in range(KEYS):
-                row = {"user": f"u{number}", "city": f"c{version}", "at": since}
-                producer.send(profiles, row, key=f"u{number}")
-        for number in range(EVENTS):
-            user = f"u{number * 7919 % KEYS}"
-            at = (BEGIN + timedelta(milliseconds=number // 5)).isoformat(timespec="milliseconds")
-            producer.send(events, {"user": user, "amount": number % 1000 / 10, "at": at}, key=user)
+def prepare() -> None:
+    """Fill the topics that are read, here and by the other tools."""
+    data.fill(str(connect()["bootstrap.servers"]), EVENTS_TOPIC, PROFILES_TOPIC)
 
 
 def _events(app: hr.App) -> Any:
-    return app.stream("bench-events", schema=SCHEMA, key="user", event_time="at", lateness="10 seconds")
+    return app.stream(EVENTS_TOPIC, schema=SCHEMA, key="user", event_time="at", lateness="10 seconds")
 
 
 def tumbling(app: hr.App) -> None:
@@ -60,7 +47,7 @@ def tumbling(app: hr.App) -> None:
 
 def enrichment(app: hr.App) -> None:
     """Declare a look-up of each event's user as of its time."""
-    profiles = app.table("bench-profiles", schema=PROFILES, key="user", event_time="at")
+    profiles = app.table(PROFILES_TOPIC, schema=PROFILES, key="user", event_time="at")
     joined = _events(app).join(profiles.select("user", "city"), on="user", as_of="event_time", how="left")
     joined.to(f"{app.name}-out", partitions=2)
 
@@ -98,6 +85,12 @@ def rates() -> dict[str, tuple[float, float]]:
     }
 
 
+def others(job: data.Job) -> dict[str, float]:
+    """Return the events per second of other tools at the same job."""
+    brokers = str(connect()["bootstrap.servers"])
+    return run.rates(brokers, job, events=EVENTS_TOPIC, profiles=PROFILES_TOPIC)
+
+
 def touched(kept: int, touching: int = 1_000, batches: int = 12) -> tuple[float, float]:
     """Return the seconds of a batch that touches some keys while many are kept, and the memory in megabytes."""
     name = f"bench-{uuid.uuid4().hex[:8]}"
@@ -108,15 +101,15 @@ def touched(kept: int, touching: int = 1_000, batches: int = 12) -> tuple[float,
     rows.group_by("user").process(Count(), "user string, n bigint").to(f"{name}-out", partitions=2)
     with Producer(config={"queue.buffering.max.messages": 1_000_000}) as producer:
         _send(producer, f"{name}-in", range(kept))
-        with app.start() as run:
-            run.drain()
+        with app.start() as started:
+            started.drain()
             seconds = []
             for batch in range(batches):
                 _send(producer, f"{name}-in", (n * 7919 * (batch + 1) % kept for n in range(touching)))
                 producer.flush()
-                before = run.queries[0].last
-                run.drain()
-                last = run.queries[0].last
+                before = started.queries[0].last
+                started.drain()
+                last = started.queries[0].last
                 assert last is not None and last is not before
                 seconds.append(last.seconds)
             return statistics.median(seconds[2:]), _memory()

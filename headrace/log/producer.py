@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
+from headrace.core.change import Delete
 from headrace.core.codec import encode
 from headrace.core.errors import (
     BufferFullError,
@@ -142,7 +143,8 @@ class Producer:
 
         Args:
             topic: Must exist: see `Topics.create`.
-            value: A dict, list, number or dataclass becomes JSON; text and bytes stay; None is a tombstone.
+            value: A dict, list, number or dataclass becomes JSON; text and bytes stay; None is a tombstone, and
+                `headrace.Delete` one with its key.
             key: Text, bytes, or anything that JSON can say.
             headers: Names and values that travel beside the value; a list of pairs where names repeat.
             event_time: When it happened, for events whose value does not say so; kept in a header.
@@ -159,6 +161,8 @@ class Producer:
         """
         if topic not in self._known:
             self._check(topic)
+        if isinstance(value, Delete):
+            key, value = value.key, None
         data = encode(value)
         if key is not None:
             key = encode(key)

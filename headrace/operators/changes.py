@@ -10,7 +10,7 @@ BEFORE, AFTER = "__before", "__after"
 
 
 class Remember:
-    """Give each change of a row the row as it was before; a change that changes nothing is none.
+    """Give each change of a row the row as it was before; to delete what is not there is no change.
 
     Args:
         rows: The columns that come, `ORDER` and `GONE` among them.

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from headrace.core.change import Delete
 from headrace.core.errors import (
     BrokerUnavailableError,
     BufferFullError,
@@ -47,6 +48,17 @@ def test_values_keys_headers_and_event_time_arrive_as_sent(topic):
     assert event.event_time == at
     assert abs((event.timestamp - datetime.now(UTC)).total_seconds()) < 60  # the log's own time, not the event's
     assert event.timestamp <= event.received
+
+
+def test_a_deletion_is_a_tombstone_under_its_key(topic):
+    with Producer() as producer:
+        for key in ("ann", {"who": "bob", "author": "ann"}, 7):
+            producer.send(topic, Delete(key), partition=0)
+    assert [(event.raw_key, event.raw_value) for event in read(topic)] == [
+        (b"ann", None),
+        (b'{"who":"bob","author":"ann"}', None),
+        (b"7", None),
+    ]
 
 
 def test_text_bytes_dataclasses_and_tombstones(topic):
