@@ -12,6 +12,7 @@ from headrace.core.errors import PlanError
 from headrace.plan.aggregate import Aggregate
 from headrace.plan.dedupe import Dedupe
 from headrace.plan.node import Node
+from headrace.plan.process import Process
 from headrace.plan.rows import MapPython
 from headrace.plan.source import Source, Through, check_partitions, within
 from headrace.plan.table_join import Enrich
@@ -104,6 +105,11 @@ class Stage:
     def grace(self) -> timedelta:
         """Return how much longer than the streams' lateness windows wait."""
         return max((node.grace for node in self.nodes if isinstance(node, Aggregate | Enrich)), default=timedelta(0))
+
+    @property
+    def by_clock(self) -> bool:
+        """Whether timers go by the clock: Spark then begins batch after batch, and never comes to rest."""
+        return any(isinstance(node, Process) and node.clock == "processing" for node in self.nodes)
 
     @property
     def dedupes_alone(self) -> bool:

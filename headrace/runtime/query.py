@@ -13,7 +13,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.core.errors import HeadraceError, PlanError, QueryFailedError
 from headrace.log.dead_letters import LATE, OFFSET, PARTITION, REASON, SUFFIX, TOPIC
-from headrace.plan.process import Process
 from headrace.plan.stages import FileOutput, Stage, TopicOutput, read_again
 from headrace.runtime import progress
 from headrace.runtime.asides import Asides
@@ -249,8 +248,8 @@ class StageQuery:
 
     def _trigger(self) -> dict[str, Any]:
         """Return when batches begin; one whose timers go by the clock would begin another as soon as it has ended."""
-        clocks = any(isinstance(node, Process) and node.clock == "processing" for node in self.stage.nodes)
-        return _BY_CLOCK if clocks and self._world.options.rate is None else self._world.options.trigger
+        by_clock = self.stage.by_clock and self._world.options.rate is None
+        return _BY_CLOCK if by_clock else self._world.options.trigger
 
     def _stream(self, rows: DataFrame, topic: str, checkpoint: str) -> StreamingQuery:
         """Pass rows on within milliseconds, by Spark's own sink: at least once."""
@@ -352,11 +351,19 @@ class StageQuery:
         if query is None or self.catching_up:
             return False
         try:
-            if query.isActive:
+            if query.isActive and self.stage.by_clock:
+                self._read_all(query)
+            elif query.isActive:
                 query.processAllAvailable()
             return self._query is query and query.isActive and not self.catching_up  # not one started meanwhile
         except Exception:
             return False
+
+    def _read_all(self, query: StreamingQuery) -> None:
+        """Wait until all there is has been read; for Spark's own wait a stage would have to come to rest."""
+        assert self._catch_up is not None
+        while query.isActive and not self._catch_up.is_over():
+            time.sleep(_TICK)
 
     def stop(self, patience: float = _PATIENCE) -> None:
         """Stop after the batch under way; one that has not begun to write is left for the next start."""

@@ -12,10 +12,11 @@ import headrace as hr
 from headrace.core.errors import OperatorError, PlanError
 from headrace.operators.operator import HASH, KEY, TIME
 from headrace.operators.process import FROM, Keyed
+from headrace.operators.versions import ORDER
 from tests.operators.shelf import Hosted
 
-FIELDS = [(KEY, pa.string()), (HASH, pa.int64()), (TIME, pa.int64()), (FROM, pa.string())]
-ROWS = pa.schema([*FIELDS, ("id", pa.string()), ("n", pa.int64())])
+PLACE = [(KEY, pa.string()), (HASH, pa.int64()), (TIME, pa.int64()), (ORDER, pa.int64()), (FROM, pa.string())]
+ROWS = pa.schema([*PLACE, ("id", pa.string()), ("n", pa.int64())])
 OUT = pa.schema([("id", pa.string()), ("n", pa.int64())])
 Rows = list[dict[str, Any]]
 
@@ -26,7 +27,7 @@ class Point:
 
 
 def row(id: str, n: int, second: int) -> dict[str, Any]:
-    return {KEY: id, TIME: second * 1_000_000, FROM: f"topic-0-{n}", "id": id, "n": n}
+    return {KEY: id, TIME: second * 1_000_000, ORDER: n, FROM: f"topic-0-{n}", "id": id, "n": n}
 
 
 def hosted(logic: hr.Processor, keys: tuple[str, ...] = ("id",)) -> Hosted:

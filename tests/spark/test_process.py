@@ -50,6 +50,17 @@ class Bad(hr.Processor):
         return None
 
 
+class Reminds(hr.Processor):
+    """Tells what came, and once more a moment later."""
+
+    def on_rows(self, key: Key, rows: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+        key.wake(timedelta(milliseconds=50))
+        return [{"k": key.value, "told": "came"}]
+
+    def on_timer(self, key: Key) -> Iterable[dict[str, Any]]:
+        return [{"k": key.value, "told": "rang"}]
+
+
 def row(k: str, n: int, at: float) -> dict[str, Any]:
     return {"k": k, "n": n, "at": iso(at)}
 
@@ -92,3 +103,15 @@ def test_what_an_operator_does_wrong_is_told_with_its_step_key_and_offset(number
     events.group_by("k").process(Bad(), "n int", patience="500 ms", name="bad").to("out")
     with TestDriver(app) as t, pytest.raises(QueryFailedError, match=message):
         t.send("events", [row("a", number, 0)])
+
+
+def test_a_stage_whose_timers_go_by_the_clock_comes_to_rest_under_test() -> None:
+    app = hr.App("clock")
+    events = app.stream("events", schema="k string")
+    events.group_by("k").process(Reminds(), "k string, told string", clock="processing").to("told")
+    with TestDriver(app) as t:
+        t.send("events", [{"k": "a"}])
+        assert t.read("told") == [{"k": "a", "told": "came"}]
+        time.sleep(0.1)
+        t.send("events", [{"k": "b"}])  # with this batch, what is due by the clock of the machine
+        assert t.read("told") == [{"k": "a", "told": "rang"}, {"k": "b", "told": "came"}]
