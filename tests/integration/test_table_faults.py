@@ -86,7 +86,6 @@ def check(name, people, feed):
     assert_same(told_windows, windows(feed))
 
 
-@pytest.mark.whole
 def test_killed_at_every_point(cluster, start, rounds):
     chosen = random.Random(2)
     kills = [
@@ -95,7 +94,7 @@ def test_killed_at_every_point(cluster, start, rounds):
         for point in POINTS
         if not point.endswith("-asides")
     ]
-    kills = [{**kill, "batches": chosen.randrange(2)} for kill in kills[: rounds(2, len(kills))]]
+    kills = [{**kill, "batches": chosen.randrange(2)} for kill in kills[: rounds(1, len(kills))]]
     people, feed = People(), Feed()
     it = told(feed, table=people.topic, options={"max_batch": 3_000})
     while kills:
