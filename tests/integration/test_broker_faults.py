@@ -85,6 +85,7 @@ def test_a_broker_killed_again_and_again_during_production(own, kill, rounds):
     check(sender)
 
 
+@pytest.mark.whole
 def test_three_brokers_any_one_of_which_may_die(own, kill, rounds):
     address = own.up(brokers=3)
     with Topics(address) as topics:

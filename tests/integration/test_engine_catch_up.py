@@ -81,6 +81,7 @@ def test_history_gives_what_live_gave(cluster, start):
     assert len(first) >= 7 * 3
 
 
+@pytest.mark.whole
 def test_a_chain_of_stages_closes_the_same_windows_from_far_behind(cluster, start):
     """The second stage has read all there is before the first is done: its last windows must close all the same."""
     feed = Feed()
