@@ -177,11 +177,11 @@ class Program:
 
     def weighed(self, table: Node, where: str) -> Weighed:
         """Return the rows of a table as they come and go, by way of its change log, which all share."""
-        topic = self.internal(f"changes-{digest(table)}", "changelog")
+        step = f"changes-{digest(table)}"
+        topic = self.internal(step, "changelog")
         known = self._between.get(topic)
         if known is None or known.parent.parents[0] is not table:
-            changes = Changes(table, True, f"changes-{digest(table)}", where=where)
-            known = self._through(changes, topic, where)
+            known = self._through(Changes(table, True, step, where=where), topic, where)
         return Weighed(known, table.schema, table.key, where=where)
 
     def _through(self, node: Node, topic: str, where: str) -> Through:

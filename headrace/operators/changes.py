@@ -3,8 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from headrace.operators.operator import DUE, KEY, Turn, codes, numbers, starts, with_column
-from headrace.operators.versions import GONE, ORDER
+from headrace.operators.operator import DUE, GONE, KEY, ORDER, Turn, codes, kept_for_good, numbers, starts
 
 BEFORE, AFTER = "__before", "__after"
 
@@ -43,5 +42,4 @@ class Remember:
         out = pa.table([*table.select(self._plain).columns, before, after], schema=self.out)
         last = np.append(first[1:], True) if len(code) else first
         left = table.filter(pa.array(last & ~gone))
-        left = with_column(left, DUE, pa.nulls(left.num_rows, pa.int64())).select(self.kept.names)
-        return Turn(left, out.filter(pa.array(changed)))
+        return Turn(kept_for_good(left, self.kept), out.filter(pa.array(changed)))

@@ -3,8 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from headrace.operators.operator import DUE, HASH, KEY, Turn, starts, with_column
-from headrace.operators.versions import ORDER
+from headrace.operators.operator import DUE, HASH, KEY, ORDER, Turn, kept_for_good, starts
 from headrace.operators.weights import ROW, WEIGHT, Applied
 
 THERE = "__there"  # whether the row is one of the group's; one that is not stands for a group that is empty
@@ -31,8 +30,7 @@ class Groups:
         told = np.isin(done.key_after, done.keys)
         full = done.after.filter(pa.array(told)).select([field.name for field in self._given])
         out = [with_there(full, True, self.out), self._empty(done)]
-        left = with_column(done.after, DUE, pa.nulls(done.after.num_rows, pa.int64())).select(self.kept.names)
-        return Turn(left, pa.concat_tables(out))
+        return Turn(kept_for_good(done.after, self.kept), pa.concat_tables(out))
 
     def _empty(self, done: Applied) -> pa.Table:
         """Return a row for each group that has none any more."""

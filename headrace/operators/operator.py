@@ -11,6 +11,8 @@ KEY = "__key"  # text that tells keys apart
 HASH = "__hash"  # of the key: it decides where the key is kept
 TIME = "__time"  # when the row happened, in microseconds
 SIDE = "__side"  # from which input the row came, where there are several
+ORDER = "__order"  # which of two rows of a key is the later one
+GONE = "__gone"  # whether the row of a table was deleted
 DUE = "__due"  # when the row wants to be looked at again, in milliseconds; null for never
 PLACE = [pa.field(KEY, pa.string()), pa.field(HASH, pa.int64())]
 
@@ -78,6 +80,16 @@ def numbers(table: pa.Table, name: str) -> Numbers:
 def milliseconds(table: pa.Table, name: str = TIME) -> Numbers:
     """Return a column of microseconds, rounded down to milliseconds."""
     return numbers(table, name) // 1000
+
+
+def readable(rows: pa.Table) -> pa.Table:
+    """Return the rows without those that could not be read: their time lies before all others."""
+    return rows.filter(pa.array(numbers(rows, TIME) >= 0))
+
+
+def kept_for_good(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return what is to be remembered, and never to be looked at by itself."""
+    return with_column(table, DUE, pa.nulls(table.num_rows, pa.int64())).select(schema.names)
 
 
 def starts(code: Numbers) -> Flags:

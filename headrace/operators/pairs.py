@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.operators.groups import THERE, with_there
-from headrace.operators.operator import DUE, SIDE, Flags, Numbers, Turn, numbers, span_indices, with_column
+from headrace.operators.operator import DUE, SIDE, Flags, Numbers, Turn, kept_for_good, numbers, span_indices
 from headrace.operators.weights import ROW, WEIGHT, Applied
 
 LEFT, RIGHT = 0, 1
@@ -64,8 +64,7 @@ class Pairs:
         after = self._pairs(done.after, done.key_after, done.changed_after, done.keys)
         gone = before.filter(pc.invert(pc.is_in(before.column(_NAME), after.column(_NAME).combine_chunks())))
         out = [with_there(part.drop_columns([_NAME]), n == 0, self.out) for n, part in enumerate((after, gone))]
-        left = with_column(done.after, DUE, pa.nulls(done.after.num_rows, pa.int64())).select(self.kept.names)
-        return Turn(left, pa.concat_tables(out))
+        return Turn(kept_for_good(done.after, self.kept), pa.concat_tables(out))
 
     def _pairs(self, rows: pa.Table, key: Numbers, changed: Flags, touched: Numbers) -> pa.Table:
         """Return the pairs of the keys that were touched in which a side has changed, and rows without a partner."""

@@ -14,14 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.core.errors import OperatorError
-from headrace.operators.operator import DUE, HASH, KEY, TIME, Numbers, Turn, codes, numbers, starts
+from headrace.operators.operator import DUE, HASH, KEY, ORDER, TIME, Numbers, Turn, codes, numbers, readable, starts
 from headrace.operators.processor import Key, Processor, Row
-from headrace.operators.versions import ORDER
 
 FROM = "__from"  # topic, partition and offset of a row, as text
 _STATE = "__state"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_READ = 0  # rows before this time are those that could not be read
 
 
 @dataclass
@@ -62,7 +60,7 @@ class Keyed:
 
     def turn(self, kept: pa.Table, rows: pa.Table, now: int) -> Turn:
         """Call the processor for each key that has rows, and for each whose time has come."""
-        read = rows.filter(pa.array(numbers(rows, TIME) >= _READ))
+        read = readable(rows)
         at = _EPOCH + timedelta(milliseconds=now)
         known = {row[KEY]: row for row in kept.to_pylist()}
         page = _Page()

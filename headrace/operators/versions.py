@@ -7,22 +7,24 @@ import pyarrow as pa
 
 from headrace.operators.operator import (
     DUE,
+    GONE,
     KEY,
+    ORDER,
     SIDE,
     TIME,
     Flags,
     Numbers,
     Turn,
     codes,
+    kept_for_good,
+    milliseconds,
     numbers,
+    readable,
     starts,
     with_column,
 )
 
-ORDER = "__order"  # which of two rows of a key is the later one
-GONE = "__gone"  # whether the row was deleted
 STREAM, TABLE = 0, 1
-_NEVER = 0  # rows before this time are those that could not be read
 
 
 class AsOf:
@@ -57,22 +59,21 @@ class AsOf:
 
     def turn(self, kept: pa.Table, rows: pa.Table, now: int) -> Turn:
         """Add the versions of a batch, then answer its stream rows and those that have waited long enough."""
-        read = rows.filter(pa.array(numbers(rows, TIME) >= _NEVER))
+        read = readable(rows)
         table = pa.concat_tables([kept.select(self._rows.names), read]).combine_chunks()
         of_stream = numbers(table, SIDE) == STREAM
         asking, versions = table.filter(pa.array(of_stream)), table.filter(pa.array(~of_stream))
         asking = asking.take(pa.array(np.argsort(numbers(asking, ORDER), kind="stable")))  # as they lie in the log
         versions = self._sorted(versions)
         if self._waits:
-            ready = numbers(asking, TIME) // 1000 <= now
+            ready = milliseconds(asking) <= now
             asking, waiting = asking.filter(pa.array(ready)), asking.filter(pa.array(~ready))
         else:
             waiting = asking.slice(0, 0)
         out = self._answered(asking, versions)
-        left = [self._remembered(versions, now), with_column(waiting, DUE, numbers(waiting, TIME) // 1000)]
-        return Turn(
-            pa.concat_tables([part.select(self.kept.names) for part in left]), out, rows.num_rows - read.num_rows
-        )
+        later = with_column(waiting, DUE, milliseconds(waiting)).select(self.kept.names)
+        left = pa.concat_tables([self._remembered(versions, now), later])
+        return Turn(left, out, rows.num_rows - read.num_rows)
 
     def _sorted(self, versions: pa.Table) -> pa.Table:
         """Return the versions by key and time; of those of one time, the last written."""
@@ -93,11 +94,10 @@ class AsOf:
             at = np.concatenate([numbers(versions, TIME), numbers(asking, TIME)])
         known = np.unique(at)
         place = code * (len(known) + 1) + np.searchsorted(known, at)
-        order = np.argsort(place[: len(held)], kind="stable")
-        found = np.searchsorted(place[: len(held)][order], place[len(held) :], side="right") - 1
-        index = order[np.maximum(found, 0)] if len(order) else np.zeros(len(wanted), np.int64)
+        found = np.searchsorted(place[: len(held)], place[len(held) :], side="right") - 1  # versions come sorted
+        index = np.maximum(found, 0)
         hit: Flags = np.zeros(len(wanted), np.bool_)
-        if len(order):
+        if len(held):
             gone = versions.column(GONE).to_numpy()
             hit = (found >= 0) & (held[index] == wanted) & ~gone[index]
         if self._how == "inner":
@@ -114,13 +114,10 @@ class AsOf:
         if self._history is None:
             needed = latest & ~gone
         else:
-            until = _replaced(numbers(versions, TIME) // 1000, latest)
-            needed = (until > now - self._history) & ~(latest & gone & (_began(versions) <= now - self._history))
-        return with_column(versions.filter(pa.array(needed)), DUE, pa.nulls(int(needed.sum()), pa.int64()))
-
-
-def _began(versions: pa.Table) -> Numbers:
-    return numbers(versions, TIME) // 1000
+            began = milliseconds(versions)
+            until = _replaced(began, latest)
+            needed = (until > now - self._history) & ~(latest & gone & (began <= now - self._history))
+        return kept_for_good(versions.filter(pa.array(needed)), self.kept)
 
 
 def _replaced(began: Numbers, latest: Flags) -> Numbers:

@@ -3,8 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from headrace.operators.operator import KEY, Flags, Numbers, codes, numbers
-from headrace.operators.versions import ORDER
+from headrace.operators.operator import KEY, ORDER, Flags, Numbers, codes, numbers
 
 ROW = "__row"  # text that tells the rows of a key apart
 WEIGHT = "__weight"  # 1 for a row that came, -1 for one that went

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from typing import cast
 
 import pyarrow as pa
@@ -12,16 +13,17 @@ from pyspark.sql.types import StructType
 
 from headrace.core.quantities import milliseconds
 from headrace.core.schema import quote
+from headrace.operators import operator, weights
 from headrace.plan.expressions import Expression
 
-TIME = "__time"  # when the row happened; carries Spark's watermark
+TIME = operator.TIME  # when the row happened; carries Spark's watermark
+GONE = operator.GONE  # whether the row of this key exists no more; only tables whose rows vanish have it
+ORDER = operator.ORDER  # which of two changes of a row is the later one
+WEIGHT = weights.WEIGHT  # 1 for a row of a table that came, -1 for one that went
 DEAD = "__dead"  # why the row cannot be processed, and what it was; null for all others
 ORIGIN = "__origin"  # the event from which the row came, where somebody may ask for it
-GONE = "__gone"  # whether the row of this key exists no more; only tables whose rows vanish have it
-ORDER = "__order"  # which of two changes of a row is the later one
 VERSION = "__version"  # since when the row of a table holds
 SOURCE = "__source"  # topic, partition and offset of the event from which the row came
-WEIGHT = "__weight"  # 1 for a row of a table that came, -1 for one that went
 NEVER = datetime(1900, 1, 1, tzinfo=UTC)  # the time of dead rows: Spark's begins in 1970, and so they are always late
 HIDDEN = (TIME, DEAD, ORIGIN, GONE, ORDER, VERSION, SOURCE, WEIGHT)
 DEAD_TYPE = "struct<reason: string, topic: string, partition: int, offset: bigint, key: binary, value: binary>"
@@ -45,6 +47,17 @@ def plain(frame: DataFrame) -> DataFrame:
 def column(name: str) -> Column:
     """Return the column of exactly this name, whatever characters it has."""
     return F.col(quote(name))
+
+
+def any_null(columns: Iterable[Column]) -> Column:
+    """Return whether one of some columns has no value."""
+    return reduce(lambda one, other: one | other, (each.isNull() for each in columns))
+
+
+def keyless(names: Iterable[str]) -> tuple[Column, str]:
+    """Return which rows cannot be in a table of this key, and what to say of them."""
+    keys = list(names)
+    return any_null(map(column, keys)), f"the row has no key: {', '.join(keys)} is missing or null"
 
 
 def compute(expression: Expression) -> Column:

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headrace.plan.join import Join
-from headrace.spark.columns import TIME, column, interval
+from headrace.spark.columns import TIME, any_null, column, interval
 from headrace.spark.lowering import Context, live, lower
 
 _TYPES = {"inner": "inner", "left": "left_outer", "right": "right_outer", "full": "full_outer", "semi": "left_semi"}
@@ -30,8 +30,7 @@ def _keys(node: Join, side: str) -> list[Column]:
     given = [F.expr(pair.left if side == "left" else pair.right) for pair in node.on]
     keys = [key.alias(f"__{side}{n}") for n, key in enumerate(given)]
     if node.how == "full":
-        null = reduce(lambda any_, one: any_ | one, (key.isNull() for key in given))
-        keys.append(F.when(null, side).otherwise("both").alias(f"__{side}{len(given)}"))
+        keys.append(F.when(any_null(given), side).otherwise("both").alias(f"__{side}{len(given)}"))
     return keys
 
 

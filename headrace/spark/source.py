@@ -1,9 +1,8 @@
 """Events of topics as rows: parsed, timed, and those that do not fit marked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -29,6 +28,7 @@ from headrace.spark.columns import (
     VERSION,
     column,
     compute,
+    keyless,
     once,
     span,
 )
@@ -60,7 +60,7 @@ def _(node: Source, ctx: Context) -> DataFrame:
     raw = _raw(ctx, node.topic, node.start, node.table)
     if node.table:
         return _table(node, raw, ctx)
-    beat = F.col("__topic") == ctx.heartbeat if ctx.heartbeat else F.lit(False)
+    beat = _beat(ctx)
     names = list(node.columns)
     if node.format == "json":
         rows, bad, reason = _from_json(raw, node.columns.ddl)
@@ -93,7 +93,7 @@ def _table(node: Source, raw: DataFrame, ctx: Context) -> DataFrame:
         rows = rows.select(*raw.columns, _BODY, _BAD, *(value.alias(f"__{part}") for part, value in parts.items()))
         gone = (F.col("__op") == "d") | F.col("__after").isNull()
         rows = rows.select("*", F.coalesce(F.col("__after"), F.col("__before")).alias("__image"))
-        rows = rows.select("*", F.col("__image.*")) if node.columns else rows
+        rows = rows.select("*", "__image.*")
         empty = F.col("__op").isNull() & F.col("__value").isNotNull()
         bad, reason = bad | empty, F.when(~bad & empty, "the value is no change: it has no op").otherwise(reason)
         gone = F.coalesce(gone, F.lit(False))
@@ -109,18 +109,14 @@ def _changes(rows: DataFrame, node: Source | Through, ctx: Context, bad: Column,
     kinds = {field.name: field.dataType.simpleString() for field in rows.select(*map(column, node.schema)).schema}
     for name, value in _keys(node.key, kinds).items():
         rows = rows.withColumn(name, F.when(deletes, value).otherwise(column(name)))
-    keyless = reduce(lambda one, other: one | other, (column(name).isNull() for name in node.key))
-    bad = (bad & ~deletes) | keyless
-    reason = F.when(~keyless | ~deletes & reason.isNotNull(), reason).otherwise(
-        f"the row has no key: {', '.join(node.key)} is missing or null"
-    )
+    lost, told = keyless(node.key)
+    bad = (bad & ~deletes) | lost
+    reason = F.when(~lost | ~deletes & reason.isNotNull(), reason).otherwise(told)
     when = F.col("__timestamp")
     if isinstance(node, Source) and node.time is not None:
         when = F.coalesce(compute(node.time).cast("timestamp"), when)
     rows = rows.withColumn(VERSION, when)
-    parsed = _Parsed(rows, [*node.schema], bad, reason, F.lit(False), ctx.tells(node))
-    if ctx.heartbeat:
-        parsed = replace(parsed, rows=parsed.rows.filter(F.col("__topic") != ctx.heartbeat))
+    parsed = _Parsed(rows, [*node.schema], bad, reason, _beat(ctx), ctx.tells(node))
     return _finish(parsed, ctx, None, (GONE, VERSION))
 
 
@@ -157,7 +153,7 @@ def _skewed(correction: Correction) -> tuple[Column, Column]:
 
 @lower.register(Through)
 def _(node: Through, ctx: Context) -> DataFrame:
-    beat = F.col("__topic") == ctx.heartbeat if ctx.heartbeat else F.lit(False)
+    beat = _beat(ctx)
     known = ctx.schemas.get(node.topic)
     ddl = known.toDDL() if known is not None else node.schema.ddl
     if UNKNOWN in ddl:
@@ -202,6 +198,11 @@ def _when(node: Source, ctx: Context) -> Column:
     if ctx.heartbeat is None:
         return told
     return F.when(F.col("__topic") == ctx.heartbeat, _beat_time()).otherwise(told)
+
+
+def _beat(ctx: Context) -> Column:
+    """Return which rows are heartbeats."""
+    return F.col("__topic") == ctx.heartbeat if ctx.heartbeat else F.lit(False)
 
 
 def _beat_time() -> Column:

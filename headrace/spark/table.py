@@ -1,7 +1,5 @@
 """Tables: rows as changes, changes as rows."""
 
-from functools import reduce
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -13,7 +11,7 @@ from headrace.plan.node import Node
 from headrace.plan.table import AFTER, BEFORE, OP, TS, AsTable, Changes, Weighed
 from headrace.plan.table import KEY as KEY_COLUMN
 from headrace.plan.table import SOURCE as SOURCE_COLUMN
-from headrace.spark.columns import DEAD, GONE, ORDER, ORIGIN, SOURCE, TIME, VERSION, WEIGHT, column, hidden
+from headrace.spark.columns import DEAD, GONE, ORDER, ORIGIN, SOURCE, TIME, VERSION, WEIGHT, column, hidden, keyless
 from headrace.spark.host import Hosted
 from headrace.spark.lowering import Context, live, lower
 from headrace.spark.paged import keyed, paged, schema_of
@@ -24,11 +22,10 @@ _WEIGHTS = ((BEFORE, -1), (AFTER, 1))
 @lower.register(AsTable)
 def _(node: AsTable, ctx: Context) -> DataFrame:
     frame = lower(node.parent, ctx)
-    keyless = reduce(lambda one, other: one | other, (column(name).isNull() for name in node.keys))
-    reason = F.lit(f"the row has no key: {', '.join(node.keys)} is missing or null").alias("reason")
-    dead = F.when(F.col(DEAD).isNull() & keyless, F.struct(reason, f"{ORIGIN}.*"))
+    lost, reason = keyless(node.keys)
+    dead = F.when(F.col(DEAD).isNull() & lost, F.struct(F.lit(reason).alias("reason"), f"{ORIGIN}.*"))
     rows = frame.withColumn(DEAD, F.coalesce(F.col(DEAD), dead) if ctx.tells(node) else F.col(DEAD))
-    return rows.filter(F.col(DEAD).isNotNull() | ~keyless).withColumn(GONE, F.lit(False)).drop(TIME)
+    return rows.filter(F.col(DEAD).isNotNull() | ~lost).withColumn(GONE, F.lit(False)).drop(TIME)
 
 
 @lower.register(Changes)

@@ -1,7 +1,6 @@
 """Joins with tables: look-ups on the paged host, tables by their keys in Spark's own code, all others on the host."""
 
 from collections.abc import Callable
-from functools import reduce
 from typing import Literal
 
 from pyspark.sql import DataFrame
@@ -14,7 +13,7 @@ from headrace.operators.pairs import LEFT, RIGHT, Pairs
 from headrace.operators.versions import STREAM, TABLE, AsOf
 from headrace.operators.weights import ROW
 from headrace.plan.table_join import Enrich, TableJoin
-from headrace.spark.columns import GONE, ORDER, TIME, VERSION, WEIGHT, column
+from headrace.spark.columns import GONE, ORDER, TIME, VERSION, WEIGHT, any_null, column
 from headrace.spark.host import Hosted
 from headrace.spark.lowering import Context, live, lower
 from headrace.spark.paged import key_text, keyed, paged, schema_of
@@ -91,7 +90,7 @@ def paged_join(node: TableJoin, ctx: Context) -> tuple[DataFrame, Callable[[Data
     for number, table, name in ((LEFT, node.left, "left"), (RIGHT, node.right, "right")):
         frame = live(table, ctx, drops_late=False)
         on = [F.expr(getattr(pair, name)) for pair in node.on]
-        null = reduce(lambda one, other: one | other, (value.isNull() for value in on))
+        null = any_null(on)
         row = key_text([column(key) for key in table.key])
         alone = F.concat(F.lit(f"\0{name}"), row)  # rows without a value to join by have no partner
         aliases = node.right_columns if number == RIGHT else {key: key for key in table.schema}
