@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from headrace.core.settings import Settings
 from headrace.log import Topics
@@ -18,6 +19,8 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 for _name in [name for name in os.environ if name.startswith("HEADRACE_") and name != "HEADRACE_FAULTS"]:
     del os.environ[_name]  # the developer's own settings are not the tests'
 
+settings.register_profile("headrace", deadline=None, derandomize=True)  # the machine may be busy
+settings.load_profile("headrace")
 
 # Spark lives for seconds in most tests: to compile its code well takes longer than that code then runs.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")

@@ -1,7 +1,8 @@
 """What remembers: Arrow tables in, Arrow tables out. Knows nothing of Spark."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from datetime import UTC
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +81,20 @@ def numbers(table: pa.Table, name: str) -> Numbers:
 def milliseconds(table: pa.Table, name: str = TIME) -> Numbers:
     """Return a column of microseconds, rounded down to milliseconds."""
     return numbers(table, name) // 1000
+
+
+def objects(column: pa.ChunkedArray) -> list[Any]:
+    """Return a column's values for code in Python, null as None; several times as fast as Arrow's own way."""
+    kind = column.type
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        plain = column.cast(pa.timestamp("us")).to_numpy().tolist()
+        return [None if at is None else at.replace(tzinfo=UTC) for at in plain]
+    whole = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if (whole and not column.null_count) or pa.types.is_string(kind) or pa.types.is_binary(kind):
+        values: list[Any] = column.to_numpy().tolist()
+        return values
+    found: list[Any] = column.to_pylist()
+    return found
 
 
 def readable(rows: pa.Table) -> pa.Table:

@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,20 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.core.errors import OperatorError
-from headrace.operators.operator import DUE, HASH, KEY, ORDER, TIME, Numbers, Turn, codes, numbers, readable, starts
+from headrace.operators.operator import (
+    DUE,
+    HASH,
+    KEY,
+    ORDER,
+    TIME,
+    Numbers,
+    Turn,
+    codes,
+    numbers,
+    objects,
+    readable,
+    starts,
+)
 from headrace.operators.processor import Key, Processor, Row
 
 FROM = "__from"  # topic, partition and offset of a row, as text
@@ -57,21 +70,23 @@ class Keyed:
         place = [rows.field(KEY), rows.field(HASH), pa.field(DUE, pa.int64())]
         self.kept = pa.schema([*place, *(rows.field(name) for name in keys), pa.field(_STATE, pa.binary())])
         self.out = out
+        self._returned = frozenset(out.names)
 
     def turn(self, kept: pa.Table, rows: pa.Table, now: int) -> Turn:
         """Call the processor for each key that has rows, and for each whose time has come."""
         read = readable(rows)
         at = _EPOCH + timedelta(milliseconds=now)
-        known = {row[KEY]: row for row in kept.to_pylist()}
+        known = {row[KEY]: row for row in _rows(kept, kept.schema.names)}
         page = _Page()
-        for name, place, values, where in self._groups(read):
-            self._call(page, self._key(name, place, known.pop(name, None), values[0], at), values, where)
-        for name, row in known.items():
-            due = row[DUE]
-            if due is not None and due <= now:
-                self._call(page, self._key(name, row[HASH], row, row, at), None, "a timer")
-            else:
-                page.kept.append((name, row[HASH], due, [row[k] for k in self._keys], row[_STATE]))
+        with _alarm(self._patience):
+            for name, place, values, where in self._groups(read):
+                self._call(page, self._key(name, place, known.pop(name, None), values[0], at), values, where)
+            for name, row in known.items():
+                due = row[DUE]
+                if due is not None and due <= now:
+                    self._call(page, self._key(name, row[HASH], row, row, at), None, "a timer")
+                else:
+                    page.kept.append((name, row[HASH], due, [row[k] for k in self._keys], row[_STATE]))
         return Turn(self._table(page), self._rows(page.out), rows.num_rows - read.num_rows)
 
     def _groups(self, rows: pa.Table) -> Iterator[tuple[str, int, list[Row], str]]:
@@ -81,8 +96,7 @@ class Keyed:
         code = codes(rows.column(KEY))
         order = np.lexsort((numbers(rows, ORDER), numbers(rows, TIME), code))
         table, code = rows.take(pa.array(order)), code[order]
-        columns = [table.column(name).to_pylist() for name in self._given]
-        values = [dict(zip(self._given, row, strict=True)) for row in zip(*columns, strict=True)]
+        values = _rows(table, self._given)
         begins: Numbers = np.flatnonzero(starts(code))
         names = table.column(KEY).take(pa.array(begins)).to_pylist()
         places = table.column(HASH).take(pa.array(begins)).to_pylist()
@@ -100,11 +114,11 @@ class Keyed:
     def _call(self, page: _Page, held: "_Held", rows: list[Row] | None, where: str) -> None:
         key = held.key
         try:
-            with _patience(self._patience):
-                if rows is None:
-                    key.due = None
-                found = self._logic.on_timer(key) if rows is None else self._logic.on_rows(key, rows)
-                given = list(found or ())
+            _restart(self._patience)
+            if rows is None:
+                key.due = None
+            found = self._logic.on_timer(key) if rows is None else self._logic.on_rows(key, rows)
+            given = list(found or ())
             for row in given:
                 self._check(row)
             state = msgspec.msgpack.encode(key.state)
@@ -120,7 +134,7 @@ class Keyed:
     def _check(self, row: object) -> None:
         if not isinstance(row, Mapping):
             raise TypeError(f"it returned {row!r}, not a dict")
-        if row.keys() - set(self.out.names):
+        if not row.keys() <= self._returned:
             raise ValueError(f"it returned the columns {', '.join(row)}; its schema has {', '.join(self.out.names)}")
 
     def _table(self, page: _Page) -> pa.Table:
@@ -150,20 +164,33 @@ class _Held:
     key: Key
 
 
+def _rows(table: pa.Table, names: list[str]) -> list[Row]:
+    columns = [objects(table.column(name)) for name in names]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
 @contextmanager
-def _patience(seconds: float) -> Iterator[None]:
-    """Raise in what takes longer than it may; only where signals can reach it."""
-    if threading.current_thread() is not threading.main_thread():
+def _alarm(seconds: float) -> Iterator[None]:
+    """Raise in a call that takes longer than it may, counted from the last `_restart`."""
+    if not _interruptible():
         yield
         return
 
     def late(number: int, frame: FrameType | None) -> None:
         raise TimeoutError(f"it took longer than {seconds:g} s")
 
-    before: Callable[[int, FrameType | None], Any] | int | None = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGALRM, late)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _restart(seconds: float) -> None:
+    if _interruptible():
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _interruptible() -> bool:
+    return threading.current_thread() is threading.main_thread()  # signals reach no other

@@ -61,54 +61,40 @@ class AsOf:
         """Add the versions of a batch, then answer its stream rows and those that have waited long enough."""
         read = readable(rows)
         table = pa.concat_tables([kept.select(self._rows.names), read]).combine_chunks()
+        code, at = codes(table.column(KEY)), self._moments(table)
         of_stream = numbers(table, SIDE) == STREAM
-        asking, versions = table.filter(pa.array(of_stream)), table.filter(pa.array(~of_stream))
-        asking = asking.take(pa.array(np.argsort(numbers(asking, ORDER), kind="stable")))  # as they lie in the log
-        versions = self._sorted(versions)
-        if self._waits:
-            ready = milliseconds(asking) <= now
-            asking, waiting = asking.filter(pa.array(ready)), asking.filter(pa.array(~ready))
-        else:
-            waiting = asking.slice(0, 0)
-        out = self._answered(asking, versions)
+        asking = np.flatnonzero(of_stream)
+        asking = asking[np.argsort(numbers(table, ORDER)[asking], kind="stable")]  # as they lie in the log
+        ready = milliseconds(table)[asking] <= now if self._waits else np.ones(len(asking), np.bool_)
+        held = _sorted(np.flatnonzero(~of_stream), numbers(table, ORDER), at, code)
+        out = self._answered(table, asking[ready], held, at, code)
+        waiting = table.take(pa.array(asking[~ready]))
         later = with_column(waiting, DUE, milliseconds(waiting)).select(self.kept.names)
-        left = pa.concat_tables([self._remembered(versions, now), later])
+        left = pa.concat_tables([self._remembered(table.take(pa.array(held)), code[held], now), later])
         return Turn(left, out, rows.num_rows - read.num_rows)
 
-    def _sorted(self, versions: pa.Table) -> pa.Table:
-        """Return the versions by key and time; of those of one time, the last written."""
-        at = np.zeros(versions.num_rows, np.int64) if self._history is None else numbers(versions, TIME)
-        code = codes(versions.column(KEY))
-        order = np.lexsort((numbers(versions, ORDER), at, code))
-        at, code = at[order], code[order]
-        last = np.ones(len(order), np.bool_)
-        last[:-1] = (code[1:] != code[:-1]) | (at[1:] != at[:-1])
-        return versions.take(pa.array(order[last]))
+    def _moments(self, table: pa.Table) -> Numbers:
+        """Return when versions hold from, and when rows look; without a history there is one moment only."""
+        return np.zeros(table.num_rows, np.int64) if self._history is None else numbers(table, TIME)
 
-    def _answered(self, asking: pa.Table, versions: pa.Table) -> pa.Table:
-        code = codes(pa.chunked_array([*versions.column(KEY).chunks, *asking.column(KEY).chunks], pa.string()))
-        held, wanted = code[: versions.num_rows], code[versions.num_rows :]
-        if self._history is None:
-            at = np.zeros(len(code), np.int64)
-        else:
-            at = np.concatenate([numbers(versions, TIME), numbers(asking, TIME)])
-        known = np.unique(at)
-        place = code * (len(known) + 1) + np.searchsorted(known, at)
-        found = np.searchsorted(place[: len(held)], place[len(held) :], side="right") - 1  # versions come sorted
-        index = np.maximum(found, 0)
-        hit: Flags = np.zeros(len(wanted), np.bool_)
+    def _answered(self, table: pa.Table, asking: Numbers, held: Numbers, at: Numbers, code: Numbers) -> pa.Table:
+        known, moment = np.unique(at, return_inverse=True)
+        place = code * (len(known) + 1) + moment
+        found = np.searchsorted(place[held], place[asking], side="right") - 1
+        hit: Flags = np.zeros(len(asking), np.bool_)
+        index = np.zeros(len(asking), np.int64)
         if len(held):
-            gone = versions.column(GONE).to_numpy()
-            hit = (found >= 0) & (held[index] == wanted) & ~gone[index]
+            index = held[np.maximum(found, 0)]
+            gone = table.column(GONE).to_numpy()
+            hit = (found >= 0) & (code[index] == code[asking]) & ~gone[index]
         if self._how == "inner":
-            asking, index, hit = asking.filter(pa.array(hit)), index[hit], hit[hit]
-        columns = versions.select(list(self._table)).take(pa.array(index, mask=~hit))
-        given = asking.select([TIME, *self._stream])
+            asking, index, hit = asking[hit], index[hit], hit[hit]
+        given = table.select([TIME, *self._stream]).take(pa.array(asking))
+        columns = table.select(list(self._table)).take(pa.array(index, mask=~hit))
         return pa.table([*given.columns, *columns.columns], schema=self.out)
 
-    def _remembered(self, versions: pa.Table, now: int) -> pa.Table:
+    def _remembered(self, versions: pa.Table, code: Numbers, now: int) -> pa.Table:
         """Return the versions that a later row may ask for: the latest, and those replaced not long ago."""
-        code = codes(versions.column(KEY))
         latest: Flags = np.append(starts(code)[1:], True) if len(code) else np.zeros(0, np.bool_)
         gone = versions.column(GONE).to_numpy()
         if self._history is None:
@@ -118,6 +104,14 @@ class AsOf:
             until = _replaced(began, latest)
             needed = (until > now - self._history) & ~(latest & gone & (began <= now - self._history))
         return kept_for_good(versions.filter(pa.array(needed)), self.kept)
+
+
+def _sorted(held: Numbers, order: Numbers, at: Numbers, code: Numbers) -> Numbers:
+    """Return the versions by key and time; of those of one time, the last written."""
+    held = held[np.lexsort((order[held], at[held], code[held]))]
+    last = np.ones(len(held), np.bool_)
+    last[:-1] = (np.diff(code[held]) != 0) | (np.diff(at[held]) != 0)
+    return held[last]
 
 
 def _replaced(began: Numbers, latest: Flags) -> Numbers:
