@@ -33,6 +33,7 @@ class App(Program):
         spark: Further settings by Spark's names.
         max_batch: The most events that one batch takes of each input: memory stays bounded, however far behind.
         rate: The most events per second that each stage takes of each input; None for as many as it can.
+        every: How often batches begin at most: a program that can wait leaves the machine to those that cannot.
 
     Example:
         >>> import headrace as hr
@@ -54,9 +55,10 @@ class App(Program):
         spark: Mapping[str, Any] | None = None,
         max_batch: int = 500_000,
         rate: int | None = None,
+        every: Span = "0 seconds",
     ) -> None:
         super().__init__(name, version=version, idle=idle)
-        self.options = Options(brokers, checkpoints, master, spark or {}, max_batch, rate)
+        self.options = Options(brokers, checkpoints, master, spark or {}, max_batch, rate, every)
         self._run: Run | None = None
         self._views: dict[str, View] = {}
 

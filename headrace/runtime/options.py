@@ -2,9 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from headrace.core.errors import ConfigError
+from headrace.core.quantities import milliseconds, parse_span
+
+_SECOND = timedelta(seconds=1)
+_LONGEST = timedelta(days=1)  # between two batches
 
 
 @dataclass(frozen=True)
@@ -17,19 +22,27 @@ class Options:
     spark: Mapping[str, Any] = field(default_factory=dict)
     max_batch: int = 500_000
     rate: int | None = None
+    every: str | timedelta = timedelta(0)
 
     def __post_init__(self) -> None:
         for name in ("max_batch", "rate"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
                 raise ConfigError(f"{name} must be a whole number above 0, not {value!r}")
+        if not timedelta(0) <= parse_span(self.every) <= _LONGEST:
+            raise ConfigError(f"every must be a time from 0 seconds to 1 day, not {self.every!r}")
+
+    @property
+    def pause(self) -> timedelta:
+        """Return the least time from the beginning of a batch to that of the next; with a rate it is a second."""
+        return max(parse_span(self.every), _SECOND if self.rate else timedelta(0))
 
     @property
     def per_batch(self) -> int:
-        """Return the most events of one batch; with a rate there is one batch each second."""
-        return min(self.max_batch, self.rate) if self.rate else self.max_batch
+        """Return the most events of one batch."""
+        return min(self.max_batch, max(1, int(self.rate * (self.pause / _SECOND)))) if self.rate else self.max_batch
 
     @property
     def trigger(self) -> dict[str, Any]:
         """Return when batches begin."""
-        return {"processingTime": "1 second" if self.rate else "0 seconds"}
+        return {"processingTime": f"{milliseconds(self.pause)} milliseconds"}

@@ -248,8 +248,8 @@ class StageQuery:
 
     def _trigger(self) -> dict[str, Any]:
         """Return when batches begin; one whose timers go by the clock would begin another as soon as it has ended."""
-        by_clock = self.stage.by_clock and self._world.options.rate is None
-        return _BY_CLOCK if by_clock else self._world.options.trigger
+        options = self._world.options
+        return _BY_CLOCK if self.stage.by_clock and not options.pause else options.trigger
 
     def _stream(self, rows: DataFrame, topic: str, checkpoint: str) -> StreamingQuery:
         """Pass rows on within milliseconds, by Spark's own sink: at least once."""
