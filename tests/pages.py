@@ -89,7 +89,6 @@ def unmet(shown: Sequence[str], printed: str) -> str | None:
 
 def run(page: Path) -> None:
     """Run the blocks of ``page``, or raise `PageError` at the first that fails or prints something else."""
-    sys.path.insert(0, "")  # what the page has written into the folder can be imported
     program: dict[str, Any] = {"__name__": "__main__"}
     printed = ""
     before = ""
@@ -133,4 +132,5 @@ def _plain(line: str) -> str:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, "")  # what the page has written into the folder can be imported
     run(Path(sys.argv[1]))

@@ -15,7 +15,7 @@ from headrace.cli.main import app
 from headrace.core.errors import HeadraceError
 from headrace.core.settings import Settings
 from headrace.log.broker.cluster import Cluster
-from tests.pages import FENCE, PageError, blocks, commands, unmet
+from tests.pages import FENCE, PageError, blocks, commands, run, unmet
 
 ROOT = Path(__file__).parent.parent
 RUNNER = Path(__file__).with_name("pages.py")
@@ -23,21 +23,35 @@ PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 OWN_HOME = "<!-- with a broker of its own -->"  # a page that starts and stops a broker must not stop the shared one
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_page_does_what_it_says(page, request, tmp_path):
-    text = page.read_text("utf-8")
-    if not any(block.language in ("python", "console") for block in blocks(text)):
-        return
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    environment["COLUMNS"] = "200"  # the width of the tests' terminal is nobody's business
-    if OWN_HOME in text:
-        environment.pop("HEADRACE_HOME", None)
-    else:
-        environment["HEADRACE_HOME"] = str(request.getfixturevalue("cluster").home)
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture
+def reader(tmp_path, monkeypatch) -> None:
+    """Be where a reader is who tries a page: in an empty folder, with the command at hand."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("COLUMNS", "200")  # the width of the tests' terminal is nobody's business
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]  # the next page may have one of that name
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if OWN_HOME not in page.read_text("utf-8")], ids=_name)
+def test_a_page_does_what_it_says(page, cluster, reader):
+    """In this process, where Spark runs already: to start it takes longer than most pages."""
+    run(page)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if OWN_HOME in page.read_text("utf-8")], ids=_name)
+def test_a_page_with_a_broker_of_its_own_does_what_it_says(page, tmp_path, monkeypatch, reader):
+    monkeypatch.delenv("HEADRACE_HOME", raising=False)
     try:
-        done = subprocess.run(
-            [sys.executable, RUNNER, page], cwd=tmp_path, env=environment, capture_output=True, timeout=170, check=False
-        )
+        done = subprocess.run([sys.executable, RUNNER, page], capture_output=True, timeout=170, check=False)
     finally:
         for left in tmp_path.rglob("cluster.json"):
             Cluster(Settings(home=left.parent)).erase()

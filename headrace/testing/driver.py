@@ -39,6 +39,7 @@ Row = dict[str, Any]
 _HEARTBEAT = "__heartbeat"
 _REMOVALS, _PAUSE = 10, 0.1  # tries to remove the folder, and seconds between them
 _STARTS, _STARVED = 5, "Python worker failed to connect back"  # which a busy machine gives it ten seconds for
+_FEW_TASKS = {"spark.sql.shuffle.partitions": "1"}  # each costs time, however few rows it has
 # There is no end of empty batches while timers go by the clock.
 _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 _NOT_RUNNING = "the TestDriver does not run; use it as 'with TestDriver(app) as t:'"
@@ -165,7 +166,7 @@ class TestDriver:
         output = stage.output
         assert isinstance(output, TopicOutput)
         rest = {_EMPTY_BATCHES: "false"} if stage.by_clock else {}
-        own = stage_session(session(), {**FEW_ROWS, **settings_of(stage), **rest})
+        own = stage_session(session(), {**FEW_ROWS, **_FEW_TASKS, **settings_of(stage), **rest})
         ctx = Context(own, self._app, stage, FileLog(own, self._topics), _HEARTBEAT, self._schemas, self._stages)
         low = lowered(ctx)
         again = read_again(output.topic, self._stages)

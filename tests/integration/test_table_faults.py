@@ -13,7 +13,7 @@ from headrace.log import Producer, Topics
 from tests.integration.programs.feed import BEGIN, STEP, Feed, assert_same, read, told
 from tests.integration.programs.killing import POINTS
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(3000)]
 STAGES = (".changelog", "-sums", "-most", "-out", "-sliding")
 CHANGES, EVENTS = 20_000, 10_000
 PEOPLE = 500

@@ -1,6 +1,9 @@
 """Programs that run on the real broker: what comes out, what is put aside, how they are seen and steered."""
 
+import itertools
 import json
+import time
+from datetime import datetime
 
 import pytest
 
@@ -241,3 +244,17 @@ def test_a_missing_input_is_created(app, name):
     app.stream(f"{name}-nobody", schema="n int").to(f"{name}-out")
     app.run(drain=True)
     assert read(f"{name}-out") == []
+
+
+def test_a_program_that_can_wait_gathers_what_comes(name, source):
+    app = hr.App(name, every="2 seconds")
+    app.stream(source, schema="k string, n int").to(f"{name}-out")
+    with app.start() as run:
+        for n in range(40):
+            send(source, [{"k": "a", "n": n}])
+            time.sleep(0.1)  # four seconds of events: many batches if each began when it could
+        run.drain()
+        begun = [datetime.fromisoformat(told["timestamp"]) for told in run.queries[0]._query.recentProgress]
+    assert len(read(f"{name}-out")) == 40
+    assert len(begun) >= 2
+    assert all((later - sooner).total_seconds() > 1.9 for sooner, later in itertools.pairwise(begun[1:]))
