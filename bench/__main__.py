@@ -74,7 +74,7 @@ in ten seconds. The other tools are at their best settings, with two processes, 
 answer each event with the average of the ten seconds before it; Headrace tells each sliding window once, of which there
 are two for an event.
 
-Where a goal beside another tool is missed: to pass events on with no work at all, as the first rows of the engine's
+Where a goal beside another tool is missed: to pass events on with no work at all, as a row of the engine's
 table do, is the most that Spark does on these cores, exactly once included, and eight times the other tool would be
 more than that. Bytewax has been given a source and operators written for just these jobs, and writes at least once.
 
