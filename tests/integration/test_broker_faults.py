@@ -138,6 +138,7 @@ def wait_in_sync(address, topic):
             time.sleep(0.1)
 
 
+@pytest.mark.whole
 def test_transactions_survive_the_broker(own, kill):
     address = own.up()
     with Topics(address) as topics:

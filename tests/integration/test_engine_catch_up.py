@@ -56,6 +56,7 @@ def test_a_rate_is_kept(cluster, start):
     assert 40_000 / (last - first) <= 1.2 * 4_000  # a busy machine may take less
 
 
+@pytest.mark.whole
 def test_history_gives_what_live_gave(cluster, start):
     feed = Feed()
     it = told(feed, options={"idle": "2 seconds"}, window="4 seconds", drain=False)

@@ -22,6 +22,7 @@ def processes(program, word):
     return [one for one in program.processes() if one.is_running() and word in " ".join(one.cmdline())]
 
 
+@pytest.mark.whole
 def test_the_broker_is_killed_and_comes_back(own, kill, start):
     feed = Feed(own.up())
     feed.send(20_000)

@@ -28,6 +28,7 @@ def test_a_program_runs_once_at_a_time_and_can_start_again_at_once_after_a_kill(
     check(it["name"], feed)
 
 
+@pytest.mark.whole
 def test_asked_to_stop_it_finishes_the_batch_under_way_and_goes_on_at_the_next_start(cluster, start):
     feed = Feed()
     feed.send(25_000)

@@ -54,6 +54,7 @@ def test_a_process_killed_again_and_again_in_the_midst_of_it(topic, tmp_path, sc
         assert view.skipped == wrong, "each event counts once"
 
 
+@pytest.mark.whole
 def test_a_view_outlives_its_broker(own, kill, tmp_path):
     address = own.up()
     with Topics(address) as topics:
