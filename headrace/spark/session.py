@@ -51,6 +51,7 @@ _STATIC: dict[str, str] = {
     # A part of a batch that Spark would write again by itself starts the stage anew instead, which shuts out the first.
     "spark.stage.maxConsecutiveAttempts": "1",
     "spark.sql.artifact.isolation.enabled": "false",
+    "spark.python.daemon.module": "headrace.spark.daemon",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 
