@@ -23,6 +23,7 @@
     │   ├── EventTooLargeError (ValueError)
     │   ├── BufferFullError (BufferError)      the producer's buffer, with on_full="error"
     │   ├── DeliveryError                      events that the broker did not take
+    │   ├── ReplayError                        dead letters that are not sent again
     │   └── JobExpiredError                    a job settled after its time-out
     ├── TransactionError                       a transaction that was aborted or fenced
     ├── RequestError
@@ -32,6 +33,9 @@
     │   ├── SchemaError                        a schema that cannot be read
     │   ├── ExpressionError                    SQL that cannot be read, or that names no column
     │   └── StateChangedError                  a stateful step is not the one whose state was kept
+    ├── AlertError                             something that alerts cannot do
+    │   ├── UnknownAlertError (LookupError)    no such alert fires, or no such silence or rule is there
+    │   └── NotifyError                        a notification that was not taken
     ├── ViewError                              a view that cannot answer
     │   └── ViewTimeoutError (TimeoutError)    a query or a wait that took too long
     └── QueryError                             a running program
@@ -127,6 +131,10 @@ class DeliveryError(EventError):
     """Events were sent but not acknowledged by the broker."""
 
 
+class ReplayError(EventError):
+    """Dead letters were not sent again: they were before, are not there, or do not tell where they came from."""
+
+
 class JobExpiredError(EventError):
     """A worker held a job longer than the queue allows, and another one gets it."""
 
@@ -161,6 +169,18 @@ class ExpressionError(PlanError):
 
 class StateChangedError(PlanError):
     """A stateful step is declared otherwise than the one whose state was kept under the same name."""
+
+
+class AlertError(HeadraceError):
+    """Alerts cannot do what was asked."""
+
+
+class UnknownAlertError(AlertError, LookupError):
+    """No such alert fires, or there is no such silence or rule."""
+
+
+class NotifyError(AlertError):
+    """A notification was not taken by its target; the message says why."""
 
 
 class ViewError(HeadraceError):

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from headrace.core.errors import ConfigError
 
+_LONGEST_PAUSE = timedelta(days=1)
 _SPANS = {
     "ms": timedelta(milliseconds=1),
     "millisecond": timedelta(milliseconds=1),
@@ -52,6 +53,13 @@ def parse_span(given: str | timedelta) -> timedelta:
     except OverflowError:
         raise ConfigError(f"the time span {given!r} is too long; the most is {timedelta.max.days} days") from None
     return span - span % _SPANS["ms"]
+
+
+def parse_pause(given: str | timedelta) -> timedelta:
+    """Return the time between the beginnings of two batches that ``given`` says."""
+    if not timedelta(0) <= (pause := parse_span(given)) <= _LONGEST_PAUSE:
+        raise ConfigError(f"every must be a time from 0 seconds to 1 day, not {given!r}")
+    return pause
 
 
 def milliseconds(span: timedelta) -> int:

@@ -8,6 +8,7 @@ from headrace.log.producer import LARGEST, Producer
 from headrace.log.topics import Topics
 
 SUFFIX = ".dlq"
+LATE_SUFFIX = ".late"  # of the ledger of a program's late events
 REASON = "headrace-reason"
 TOPIC = "headrace-topic"
 PARTITION = "headrace-partition"

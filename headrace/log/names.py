@@ -5,6 +5,11 @@ import re
 from headrace.core.errors import ConfigError, TopicNameError
 
 LONGEST = 249
+_INTERNAL = re.compile(
+    r"__.*"  # Kafka's own
+    r"|.+\..+\..+\.commits|.+\.heartbeat|.+\.changelog|.+\.repartition"  # what programs keep for themselves
+    r"|headrace\.replays|alerts\.control"
+)
 
 
 def check_topic_name(name: str) -> str:
@@ -25,3 +30,8 @@ def check_group_name(name: str) -> str:
     except (AttributeError, TypeError, UnicodeEncodeError):
         pass
     raise ConfigError(f"{name!r} is not the name of a group; use text that is not empty")
+
+
+def is_internal(topic: str) -> bool:
+    """Whether a topic is one that Kafka or programs keep for themselves, by its name."""
+    return _INTERNAL.fullmatch(topic) is not None

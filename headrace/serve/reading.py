@@ -14,7 +14,7 @@ from headrace.serve.columns import COLLATION, compare_decimals, expression
 from headrace.serve.declared import Declared
 from headrace.serve.facts import Position, layout_of, position_of, table_names
 from headrace.serve.files import damaged
-from headrace.serve.layout import ROWS, Layout
+from headrace.serve.layout import KEY, ROWS, Layout
 
 Found = TypeVar("Found")
 _IDLE = 16  # connections kept for the next readers
@@ -97,6 +97,18 @@ class Reading:
             return _select(reader, f"{' and '.join(given) or 'true'} order by {name}", list(given.values()), limit)
 
         return self._do(between)
+
+    def page(self, after: Any, limit: int) -> list[tuple[Any, dict[str, Any]]]:
+        """Return events' keys and rows in the order of the keys as they lie in the topic, behind one of them."""
+
+        def page(reader: _Reader) -> list[tuple[Any, dict[str, Any]]]:
+            behind, params = ("true", []) if after is None else (f"{KEY} > ?", [after])
+            columns = f"typeof({KEY}), cast({KEY} as blob), {reader.layout.whole}"  # text alone may look like a time
+            sql = f"select {columns} from {ROWS} where {behind} order by {KEY} limit {limit:d}"
+            found = reader.connection.execute(sql, params).fetchall()
+            return [(key.decode() if kind == "text" else key, reader.layout.unpack(row)) for kind, key, *row in found]
+
+        return self._do(page)
 
     def query(self, sql: str, params: Sequence[Any], limit: int, timeout: float) -> list[dict[str, Any]]:
         """Return what the SQL selects."""

@@ -106,6 +106,20 @@ class View:
         """
         return self._store.range(low, high, _counted(limit))
 
+    def page(self, after: str | bytes | None = None, *, limit: int = 100) -> list[tuple[str | bytes, dict[str, Any]]]:
+        """Return rows under their keys as they lie in the topic, in the order of these, to look through all of them.
+
+        Args:
+            after: The last key of the page before; None begins with the first row.
+            limit: At most so many rows.
+        """
+        return self._store.page(after, _counted(limit))
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the names of the columns that SQL knows."""
+        return list(self._store.layout.names)
+
     def query(self, sql: str, *params: Any, limit: int = 1000, timeout: float = 10.0) -> list[dict[str, Any]]:
         """Return what SQL of SQLite selects from the table; it sees the rows as they were at one moment.
 

@@ -103,3 +103,34 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path):
     (tmp_path / "headrace.toml").mkdir()
     with pytest.raises(ConfigError, match=r"headrace\.toml cannot be read: Is a directory"):
         Settings.load(tmp_path, env={})
+
+
+def test_who_is_told_of_alerts(write):
+    folder = write(
+        '[alerts]\nnotify = ["mailto://me:pa55@host", "https://h/"]\nallow_private = true\nevery = "1 minute"'
+    )
+    found = Settings.load(folder, env={"HEADRACE_ALERTS_SECRET": "shhhh"}).alerts
+    assert (found.notify, found.allow_private) == (("mailto://me:pa55@host", "https://h/"), True)
+    assert (found.secret, found.gather, found.every) == ("shhhh", "5 seconds", "1 minute")
+    assert "pa55" not in repr(found) and "shhhh" not in repr(found)
+    told = Settings.load(folder, env={"HEADRACE_ALERTS_NOTIFY": " mailto://a\nmailto://b mailto://a "}).alerts
+    assert told.notify == ("mailto://a", "mailto://b") and told.allow_private
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("alerts = 7", r"alerts must be a table, \[alerts\]"),
+        ('[alerts]\nnotiffy = ["a"]', "unknown settings notiffy; known are notify, secret"),
+        ("[alerts]\nnotify = 7", "must be a list of addresses"),
+        ("[alerts]\nnotify = [7]", "must be a list of addresses"),
+        ('[alerts]\nallow_private = "no"', "must be true or false"),
+        ("[alerts]\nsecret = 7", "secret in .* must be text"),
+        ('[alerts]\nevery = "soon"', "'soon' is not a time span"),
+    ],
+)
+def test_wrong_settings_of_alerts_are_refused(write, text, why):
+    with pytest.raises(ConfigError, match=why):
+        Settings.load(write(text), env={})
+    with pytest.raises(ConfigError, match="alerts"):
+        Settings.load(write("alerts = 7"), env={"HEADRACE_ALERTS_SECRET": "x"})

@@ -220,3 +220,24 @@ def test_the_store_is_in_the_home_folder_unless_told(table, cluster, tmp_path):
         assert (cluster.home / "views" / f"{table}.db").exists()
         assert found.get("a") is None
         assert found, "a view without rows is a view"
+
+
+def test_all_rows_are_looked_through_page_by_page(view, put):
+    put(*((f"{n:02}", {"id": f"{n:02}", "n": n}) for n in range(25)), (b"\xff", {"id": "bytes", "n": 99}))
+    for schema in ("id string, n int", None):
+        rows, after = [], None
+        with view(schema) as one:
+            one.wait()
+            while page := one.page(after, limit=10):
+                rows += [row["n"] for _, row in page]
+                after = page[-1][0]
+            assert after == b"\xff"
+            assert one.columns == ["id", "n"]
+        assert rows == [*range(25), 99]
+
+
+def test_a_key_that_looks_like_a_time_stays_text(view, put):
+    put(("2024-05-01 10:00:00.000000+00:00", {"id": "a", "n": 1}))
+    one = view()
+    one.wait()
+    assert one.page() == [("2024-05-01 10:00:00.000000+00:00", {"id": "a", "n": 1})]
