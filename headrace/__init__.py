@@ -8,6 +8,7 @@ from headrace.core.errors import HeadraceError
 
 if TYPE_CHECKING:
     from headrace.core.change import Delete as Delete
+    from headrace.dsl.alert import Alert as Alert
     from headrace.operators.processor import Processor as Processor
     from headrace.plan.aggregates import aggregate as aggregate
     from headrace.plan.windows import hopping as hopping
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from headrace.runtime.app import App as App
 
 _LATER = {  # imported when they are first used: commands that need no engine start without one
+    "Alert": "headrace.dsl.alert",
     "App": "headrace.runtime.app",
     "Delete": "headrace.core.change",
     "Processor": "headrace.operators.processor",
@@ -29,6 +31,7 @@ _LATER = {  # imported when they are first used: commands that need no engine st
 
 __version__ = version("headrace")
 __all__ = [
+    "Alert",
     "App",
     "Delete",
     "HeadraceError",

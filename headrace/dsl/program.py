@@ -1,5 +1,6 @@
 """A program under declaration."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Literal, Protocol
 
@@ -9,8 +10,9 @@ from headrace.core.schema import Schema
 from headrace.dsl.stream import Stream
 from headrace.dsl.table import Table
 from headrace.log.names import check_topic_name
+from headrace.plan.alert import AlertRule, Alerts
 from headrace.plan.node import Node
-from headrace.plan.source import RAW, TEXT, Clock, Source, Start, Through
+from headrace.plan.source import RAW, TEXT, Clock, Source, Start, Through, within
 from headrace.plan.source import event_time as checked_time
 from headrace.plan.stages import Output, Stage, TopicOutput, cut, digest, unchained
 from headrace.plan.table import Changes, Weighed
@@ -18,6 +20,7 @@ from headrace.plan.where import caller, declared
 from headrace.plan.windows import Span
 
 _LONGEST = 100  # characters of a program's name: topics are called after it
+_Output = tuple[Node, Output, str, str]  # rows, where they go, the name of the stage, the line that declared it
 
 
 class Readable(Protocol):
@@ -54,7 +57,8 @@ class Program:
         self.name = name
         self.version = check_topic_name(str(version))
         self._idle = None if idle is None else parse_span(idle)
-        self._outputs: list[tuple[Node, Output, str, str]] = []
+        self._outputs: list[_Output] = []
+        self._alerts: list[tuple[Node, AlertRule, str]] = []
         self._between: dict[str, Through] = {}
 
     @declared
@@ -184,9 +188,10 @@ class Program:
             known = self._through(Changes(table, True, step, where=where), topic, where)
         return Weighed(known, table.schema, table.key, where=where)
 
-    def _through(self, node: Node, topic: str, where: str) -> Through:
-        if topic not in self._between or self._between[topic].parent is not node:
-            self._between[topic] = Through(node, topic, where=where)
+    def _through(self, node: Node, topic: str, where: str, partitions: int | None = None) -> Through:
+        known = self._between.get(topic)
+        if known is None or known.parent is not node or known.partitions != partitions:
+            self._between[topic] = Through(node, topic, partitions, where=where)
         return self._between[topic]
 
     def view(self, node: Node) -> Readable:
@@ -205,8 +210,42 @@ class Program:
     def add(self, node: Node, output: Output, name: str, where: str) -> None:
         """Note an output, or say why it cannot be."""
         outputs = [*self._outputs, (node, output, name, where)]
-        cut(outputs)
+        cut([*outputs, *self._alerting(outputs, self._alerts)])
         self._outputs = outputs
+
+    def alert(self, node: Node, rule: AlertRule, topic: str) -> None:
+        """Note a rule over the rows of a node, or say why it cannot be."""
+        if known := next((other for _, other, _ in self._alerts if other.name == rule.name), None):
+            raise PlanError(
+                f"two alerts are called {rule.name!r}: one at {known.where}, one at {rule.where}; rename one"
+            )
+        alerts = [*self._alerts, (node, rule, topic)]
+        cut([*self._outputs, *self._alerting(self._outputs, alerts)])
+        self._alerts = alerts
+
+    def _alerting(self, outputs: Sequence[_Output], alerts: Sequence[tuple[Node, AlertRule, str]]) -> list[_Output]:
+        """Return a step with its output for the rules over the same rows."""
+        together: dict[tuple[int, str], tuple[Node, list[AlertRule]]] = {}
+        for node, rule, topic in alerts:
+            parent = self._watched(node, outputs, rule.where)
+            together.setdefault((id(parent), topic), (parent, []))[1].append(rule)
+        found: dict[str, _Output] = {}
+        for (_, topic), (parent, rules) in together.items():
+            name = "-".join([topic, *(node.topic for node in within(parent) if isinstance(node, Source | Through))])
+            if name in found or len(name) > _LONGEST:
+                name = f"{name[:_LONGEST]}-{digest(parent)}"
+            step = Alerts(parent, tuple(rules), self.name, f"alerts-{digest(parent)}", where=rules[0].where)
+            found[name] = (step, TopicOutput(topic), name, rules[0].where)
+        return list(found.values())
+
+    def _watched(self, node: Node, outputs: Sequence[_Output], where: str) -> Node:
+        """Return whose rows the rules see: where they must come by way of a topic, by one that is written anyway."""
+        if unchained(node, alone=True) is None:
+            return node
+        for other, output, name, _ in outputs:
+            if other is node and node.updates and output == TopicOutput(name, getattr(output, "partitions", None)):
+                return self._through(node, name, where, output.partitions)
+        return self.settled(node, where, alone=True)
 
     def internal(self, step: str, kind: str) -> str:
         """Return the topic between a step and the next; each version of a program has its own."""
@@ -216,6 +255,6 @@ class Program:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Return the stages of the program as it is declared by now."""
-        if not self._outputs:
+        if not self._outputs and not self._alerts:
             raise PlanError(f"the program {self.name!r} has no output; end a stream with .to(topic) or .sink(…)")
-        return cut(self._outputs)
+        return cut([*self._outputs, *self._alerting(self._outputs, self._alerts)])

@@ -2,10 +2,12 @@
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 
 from headrace.core.errors import PlanError
+from headrace.core.quantities import parse_pause
 from headrace.core.schema import RESERVED, quote
 from headrace.log.names import check_topic_name
 from headrace.plan.expressions import Expression, Given, expression
@@ -125,6 +127,7 @@ class Rows:
         partitions: int | None = None,
         format: str = "json",
         latency: Latency = "batch",
+        every: str | timedelta | None = None,
         name: str | None = None,
     ) -> None:
         """Write the rows to a topic, each exactly once, under the key of the stream.
@@ -137,6 +140,7 @@ class Rows:
             format: ``json``, or ``text`` and ``raw`` for rows of one column ``value``.
             latency: ``realtime`` passes rows on within milliseconds, but only for Spark SQL without memory, and a row
                 may come twice after a crash.
+            every: How often batches begin at most, where this output can wait; as the program says unless told.
             name: Of the stage, where the topic's name is taken.
         """
         if format not in _FORMATS:
@@ -147,16 +151,29 @@ class Rows:
             )
         if latency not in ("batch", "realtime"):
             raise PlanError(f"latency must be 'batch' or 'realtime', not {latency!r}")
-        output = TopicOutput(check_topic_name(topic), partitions, format, latency)
+        if every is not None and latency == "realtime":
+            raise PlanError("latency='realtime' has no batches; leave every= away")
+        output = TopicOutput(check_topic_name(topic), partitions, format, latency, _pause(every))
         self._program.add(self.node, output, check_topic_name(name or output.name), caller())
 
     @declared
-    def sink(self, format: str, path: str | os.PathLike[str], *, name: str | None = None, **options: Any) -> None:
+    def sink(
+        self,
+        format: str,
+        path: str | os.PathLike[str],
+        *,
+        partition_by: str | Sequence[str] = (),
+        every: str | timedelta | None = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> None:
         """Write the rows to files, exactly once: a folder ``batch=N`` for each batch, replaced if it is repeated.
 
         Args:
             format: ``parquet`` or ``json``.
             path: Folder that Spark can write.
+            partition_by: Columns whose values are folders, such as ``day=2024-05-01``, instead of columns in the files.
+            every: How often batches begin at most: fewer, larger files; as the program says unless told.
             name: Of the stage.
             options: Of Spark's writer for the format, such as ``compression="zstd"``.
         """
@@ -166,7 +183,11 @@ class Rows:
             raise PlanError("files only grow: rows that change cannot go there. Use emit='final', or to(topic)")
         if not isinstance(path, str | os.PathLike) or not str(path):
             raise PlanError(f"sink needs the path of a folder, not {path!r}")
-        output = FileOutput(format, os.fspath(path), options)
+        given = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
+        folders = known_columns(self.node.schema, given, "partition_by")
+        if folders and len(folders) == len(self.node.schema):
+            raise PlanError("partition_by= would leave no column for the files")
+        output = FileOutput(format, os.fspath(path), options, folders, _pause(every))
         self._program.add(self.node, output, check_topic_name(name or output.name), caller())
 
 
@@ -186,3 +207,7 @@ def called(node: Node, otherwise: str) -> str:
 
 def _same(node: Node, name: str) -> Expression:
     return Expression(quote(name), node.schema[name])
+
+
+def _pause(every: str | timedelta | None) -> timedelta | None:
+    return None if every is None else parse_pause(every)

@@ -53,6 +53,11 @@ class Node:
         return ""
 
     @property
+    def kept_as(self) -> str:
+        """Return what must stay the same while the state is kept, in words."""
+        return self.label
+
+    @property
     def paged(self) -> bool:
         """Whether what it remembers is kept by the paged host: such a step has a stage to itself."""
         return False

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from headrace.core.errors import PlanError
 from headrace.plan.aggregate import Aggregate
+from headrace.plan.alert import Alerts
 from headrace.plan.dedupe import Dedupe
 from headrace.plan.node import Node
 from headrace.plan.process import Process
@@ -19,7 +20,7 @@ from headrace.plan.table_join import Enrich
 
 Latency = Literal["batch", "realtime"]
 BUCKETS = 16  # to which the keys of a paged step are hashed: as fixed as its state
-_DERIVED = re.compile(r"(aggregate|join|dedupe|process|changes)-[0-9a-f]{8}")
+_DERIVED = re.compile(r"(aggregate|join|dedupe|process|changes|alerts)-[0-9a-f]{8}")
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class TopicOutput:
     partitions: int | None = None
     format: str = "json"
     latency: Latency = "batch"
+    every: timedelta | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         check_partitions(self.partitions)
@@ -52,6 +54,8 @@ class FileOutput:
     format: str
     path: str
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    partition_by: tuple[str, ...] = ()
+    every: timedelta | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
@@ -61,7 +65,8 @@ class FileOutput:
     @property
     def label(self) -> str:
         """Return the output in the words of the program."""
-        return f"to {self.format} files in {self.path}"
+        folders = f", a folder for each {' and '.join(self.partition_by)}" if self.partition_by else ""
+        return f"to {self.format} files in {self.path}{folders}"
 
 
 Output = TopicOutput | FileOutput
@@ -123,7 +128,9 @@ class Stage:
 
     @property
     def idle(self) -> timedelta | None:
-        """Return after how long without events time goes on by itself."""
+        """Return after how long without events time goes on by itself; alerts that wait for a time do not wait long."""
+        if pauses := [node.pause for node in self.nodes if isinstance(node, Alerts) and node.pause]:
+            return min(pauses)
         spans = [source.idle for source in self.nodes if isinstance(source, Source) and not source.table]
         return None if any(span is None for span in spans) or not spans else max(span for span in spans if span)
 
@@ -132,7 +139,7 @@ class Stage:
         """Return what must stay the same while the state is kept."""
         told = [f"reads {', '.join(node.topic for node in self.inputs)}"]
         for node in self.stateful:
-            step = f"{getattr(node, 'step', '')}: {node.label}"
+            step = f"{getattr(node, 'step', '')}: {node.kept_as}"
             step += f" → {node.schema.ddl}" if isinstance(node, Aggregate) else ""
             told.append(f"{step} ({BUCKETS} buckets of pages)" if node.paged else step)
         return tuple(told) if self.stateful else ()

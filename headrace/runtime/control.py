@@ -3,7 +3,8 @@
 import fcntl
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from headrace.core.settings import Settings
 from headrace.runtime.home import PROGRAMS, write_json
 
 STATUS = "status.json"
+TOPOLOGY = "topology.json"  # beside the status, as `App.describe` tells it
+FAILED = "failed.json"  # the last status of a program that failed, until it is started again
 _ORDERS = "orders"
 
 
@@ -23,6 +26,29 @@ def programs(settings: Settings) -> Iterator[dict[str, Any]]:
         if _runs(path.parent):
             try:
                 yield {**orjson.loads(path.read_bytes()), "folder": str(path.parent)}
+            except (OSError, orjson.JSONDecodeError):
+                continue
+
+
+def topology(program: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the stages of a running program with their steps, given its status; None where it tells nothing."""
+    try:
+        found: dict[str, Any] = orjson.loads((Path(program["folder"]) / TOPOLOGY).read_bytes())
+        return found
+    except (OSError, orjson.JSONDecodeError):
+        return None
+
+
+def fallen(settings: Settings) -> Iterator[dict[str, Any]]:
+    """Yield the last status of programs that run no more and were not stopped, with ``error`` and when (``ended``).
+
+    The error is None of one that was killed: it had no time to say why.
+    """
+    for path in sorted((settings.home / PROGRAMS).glob("*/*/*.json")):
+        if path.name in (STATUS, FAILED) and not _runs(path.parent):
+            try:
+                ended = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat()
+                yield {"error": None, **orjson.loads(path.read_bytes()), "ended": ended}
             except (OSError, orjson.JSONDecodeError):
                 continue
 

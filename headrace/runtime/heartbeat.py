@@ -54,8 +54,13 @@ class Heartbeats:
         return [*query.fed_by, *(further for one in query.fed_by for further in self._above(one))]
 
     def _time(self, query: StageQuery) -> int:
-        """Return the time to tell: now, but not beyond what stages that feed this one may still send."""
-        feeding = [q.last.watermark for q in self._above(query) if q.last is not None and q.stage.stateful]
+        """Return the time to tell: now, but not beyond what stages that feed this one may still send.
+
+        Rows without a time of their own have that at which they are written, which is never before now.
+        """
+        timed = any(node.timed for node in query.stage.inputs)
+        above = self._above(query) if timed else ()
+        feeding = [q.last.watermark for q in above if q.last is not None and q.stage.stateful]
         return min([int(time.time() * 1000), *feeding])
 
     def _write(self, name: str, millis: int) -> None:

@@ -6,10 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from headrace.core.errors import ConfigError
-from headrace.core.quantities import milliseconds, parse_span
+from headrace.core.quantities import milliseconds, parse_pause
 
 _SECOND = timedelta(seconds=1)
-_LONGEST = timedelta(days=1)  # between two batches
 
 
 @dataclass(frozen=True)
@@ -29,13 +28,12 @@ class Options:
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
                 raise ConfigError(f"{name} must be a whole number above 0, not {value!r}")
-        if not timedelta(0) <= parse_span(self.every) <= _LONGEST:
-            raise ConfigError(f"every must be a time from 0 seconds to 1 day, not {self.every!r}")
+        parse_pause(self.every)
 
     @property
     def pause(self) -> timedelta:
         """Return the least time from the beginning of a batch to that of the next; with a rate it is a second."""
-        return max(parse_span(self.every), _SECOND if self.rate else timedelta(0))
+        return max(parse_pause(self.every), _SECOND if self.rate else timedelta(0))
 
     @property
     def per_batch(self) -> int:

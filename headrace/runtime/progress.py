@@ -40,20 +40,33 @@ class Progress:
     end: Offsets = field(default_factory=dict)
     lag: int = 0
 
+    @property
+    def reached(self) -> Offsets:
+        """Return the offsets after the batch, without those of heartbeats."""
+        return {topic: offsets for topic, offsets in self.end.items() if not topic.endswith(".heartbeat")}
+
 
 def read(query: Any, after: int) -> Iterator[Progress]:
-    """Yield what a query has done since the batch ``after``.
+    """Yield what a query has done since the batch ``after``."""
+    return map(parse, entries(query, after))
 
-    Spark tells also that it is idle, under the number of the batch to come; such entries have no ``addBatch``.
+
+def entries(query: Any, after: int) -> Iterator[dict[str, Any]]:
+    """Yield what Spark tells of the batches since ``after``.
+
+    It tells also that it is idle, under the number of the batch to come; such entries have no ``addBatch``.
     """
-    new = []
+    new: list[dict[str, Any]] = []
+    newest = query._jsq.lastProgress()
+    if newest is None or newest.batchId() <= after:
+        return iter(new)
     for entry in reversed(query._jsq.recentProgress()):  # from the end: each look at an entry is a call to Java
         if entry.batchId() <= after:
             break
         told = json.loads(entry.json())
         if "addBatch" in told["durationMs"] or "addBatchNoData" in told["durationMs"]:
-            new.append(parse(told))
-    return reversed(new)
+            new.append(told)
+    return iter(new[::-1])
 
 
 def parse(told: Mapping[str, Any]) -> Progress:

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.core.errors import HeadraceError, PlanError, QueryFailedError
 from headrace.log.dead_letters import LATE, OFFSET, PARTITION, REASON, SUFFIX, TOPIC
+from headrace.plan.alert import Alerts
 from headrace.plan.stages import FileOutput, Stage, TopicOutput, read_again
 from headrace.runtime import progress
 from headrace.runtime.asides import Asides
@@ -28,7 +29,7 @@ from headrace.spark.files import Files
 from headrace.spark.kafka import KafkaLog, java_settings
 from headrace.spark.lower import Lowered, lowered, settings_of
 from headrace.spark.lowering import Context
-from headrace.spark.session import FEW_ROWS, MANY_ROWS, stage_session
+from headrace.spark.session import FEW_ROWS, LATER, MANY_ROWS, POOL, SOON, stage_session
 from headrace.spark.sink import ExactlyOnce, Target
 
 State = Literal["running", "waiting", "stopped", "failed"]
@@ -38,6 +39,7 @@ _TRIES = 30  # failures without a finished batch between them, until a stage is 
 _FOREVER = timedelta(days=3650)  # that a stage waits for late events while it catches up
 _TICK = 0.02  # seconds between two looks whether a batch is over
 _SMALL = 20_000  # rows that this process writes as fast as workers, which take a tenth of a second to begin
+_SKIMMED = 50  # rows of the state that cost as much as one that is computed
 _PATIENCE = 600.0  # seconds for the batch under way to end
 _BY_CLOCK = {"processingTime": "200 milliseconds"}  # between two looks at the timers
 _REALTIME = "5 minutes"  # between two checkpoints of a stage that has no batches
@@ -113,6 +115,12 @@ class StageQuery:
         return marker_topic(self._world.program, self._world.version, self.stage.name)
 
     @property
+    def _options(self) -> Options:
+        """Return the program's, or with the pause of this stage's output."""
+        options, every = self._world.options, self.stage.output.every
+        return options if every is None else replace(options, every=every)
+
+    @property
     def active(self) -> bool:
         """Whether Spark runs it."""
         return self._query is not None and self._query.isActive
@@ -123,7 +131,7 @@ class StageQuery:
         world = self._world
         spark = stage_session(world.spark, {**settings_of(self.stage), **world.options.spark})
         beats = (heartbeat_topic(world.program), self.id) if self.beats else None
-        most = None if self.realtime else world.options.per_batch
+        most = None if self.realtime else self._options.per_batch
         log = KafkaLog(spark, world.client, world.partitions, beats, most)
         ctx = Context(spark, world.program, self.stage, log, beats[0] if beats else None, world.schemas, world.stages)
         place = world.home.checkpoint(self.stage.name)
@@ -134,7 +142,7 @@ class StageQuery:
             partitions=world.partitions,
             client=world.client,
             checkpoint=checkpoint,
-            most=world.options.per_batch,
+            most=self._options.per_batch,
         )
         self.catching_up = self._catch_up.needed
         ctx.waits = _FOREVER if self.catching_up else timedelta(0)
@@ -146,6 +154,7 @@ class StageQuery:
             note = world.home.folder / "looked" / self.stage.name
             self.asides = Asides(ctx, self.markers, world.client, checkpoint, note)
             self.asides.catch_up()
+            spark.sparkContext.setLocalProperty(POOL, LATER if self._options.pause else SOON)  # the query keeps it
             self._query = self._write(low, place)
         self.state, self.error = "running", None
 
@@ -156,7 +165,7 @@ class StageQuery:
             return False
         if self.last is None:
             return self.catching_up or self._catch_up.waiting > 0
-        return self.catching_up or self.last.lag >= self._world.options.per_batch
+        return self.catching_up or self.last.lag >= self._options.per_batch
 
     @property
     def backlog(self) -> int:
@@ -211,9 +220,14 @@ class StageQuery:
             return self._catch_up.waiting <= _SMALL and not (self.stage.stateful and self._catch_up.ran_before)
         return max(self.last.rows, self.last.lag) + self.last.state <= _SMALL
 
+    def _next_computes_little(self) -> bool:
+        """Whether to compile code for the next batch takes longer than it saves; what is remembered is only skimmed."""
+        last = self.last
+        return bool(last and not self.failures and max(last.rows, last.lag) + last.state // _SKIMMED <= _SMALL)
+
     def _prepare(self, spark: SparkSession) -> None:
         """Have Spark run the batches to come as their size asks for."""
-        few = self._next_is_small()
+        few = self._next_is_small() or self._next_computes_little()
         if few == self._few:
             return
         self._few = few
@@ -248,7 +262,7 @@ class StageQuery:
 
     def _trigger(self) -> dict[str, Any]:
         """Return when batches begin; one whose timers go by the clock would begin another as soon as it has ended."""
-        options = self._world.options
+        options = self._options
         return _BY_CLOCK if self.stage.by_clock and not options.pause else options.trigger
 
     def _stream(self, rows: DataFrame, topic: str, checkpoint: str) -> StreamingQuery:
@@ -308,7 +322,7 @@ class StageQuery:
         assert self._query is not None and self.asides is not None
         before = self.last
         for entry in progress.read(self._query, before.batch if before else -1):
-            if self.last is None or _news(entry, self.last):
+            if self.last is None or entry.reached != self.last.reached:
                 self.seen_at = time.monotonic()
             self.last = entry
             self.rows += entry.rows
@@ -351,13 +365,18 @@ class StageQuery:
         if query is None or self.catching_up:
             return False
         try:
-            if query.isActive and self.stage.by_clock:
+            if query.isActive and (self.stage.by_clock or self._waits_for_time):
                 self._read_all(query)
             elif query.isActive:
                 query.processAllAvailable()
             return self._query is query and query.isActive and not self.catching_up  # not one started meanwhile
         except Exception:
             return False
+
+    @property
+    def _waits_for_time(self) -> bool:
+        """Whether heartbeats keep coming: with a pause between batches, each batch then finds one."""
+        return any(isinstance(node, Alerts) and node.pause for node in self.stage.nodes)
 
     def _read_all(self, query: StreamingQuery) -> None:
         """Wait until all there is has been read; for Spark's own wait a stage would have to come to rest."""
@@ -380,9 +399,3 @@ class StageQuery:
             time.sleep(_TICK)
         query.stop()
         self._follow()
-
-
-def _news(entry: progress.Progress, last: progress.Progress) -> bool:
-    """Whether events, and not heartbeats alone, have come."""
-    plain = [{t: n for t, n in offsets.items() if not t.endswith(".heartbeat")} for offsets in (entry.end, last.end)]
-    return plain[0] != plain[1]

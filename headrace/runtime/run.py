@@ -5,7 +5,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
@@ -13,15 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import SparkContext
 
+from headrace.alerts.notifier import Notifier, notifier_of
 from headrace.core.errors import HeadraceError, QueryError, QueryFailedError
 from headrace.core.settings import Settings
 from headrace.dsl.program import Program
 from headrace.log.connection import connect
-from headrace.plan.stages import TopicOutput, writes
+from headrace.plan.alert import Alerts
+from headrace.plan.describe import describe
+from headrace.plan.stages import Stage, TopicOutput, writes
 from headrace.runtime import control
 from headrace.runtime.heartbeat import Heartbeats
 from headrace.runtime.home import Home, write_json
 from headrace.runtime.options import Options
+from headrace.runtime.progress import Offsets
 from headrace.runtime.query import StageQuery, World
 from headrace.runtime.topics import prepare
 from headrace.spark.session import session
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 logger = logging.getLogger("headrace")
-_TICK = 0.1  # seconds between two looks
+_TICK = 0.2  # seconds between two looks
 _DYING = 2.0  # seconds in which a Java process that does not answer must have ended
 _TOLD_EVERY = 0.5  # seconds between two notes of the status
 
@@ -74,6 +78,8 @@ class Run:
             world = World(
                 self._program.name, self._program.version, stages, self._options, client, partitions, home, spark
             )
+            for notifier in _notifiers(stages, settings, client):
+                stack.enter_context(notifier)
             self.queries = [StageQuery(stage, world) for stage in stages]
             for query in self.queries:
                 topics = {node.topic for node in query.stage.inputs}
@@ -83,6 +89,8 @@ class Run:
                 query.start()
             self._beats = Heartbeats(self._program.name, client, self.queries)
             self._folder = home.folder
+            write_json(home.folder / control.TOPOLOGY, describe(self._program.name, self._program.version, stages))
+            (home.folder / control.FAILED).unlink(missing_ok=True)
             self._stack = stack.pop_all()
         threading.Thread(target=self._watch, name=f"headrace-{self._program.name}", daemon=True).start()
 
@@ -149,8 +157,15 @@ class Run:
             self._pool.shutdown(wait=False)
         finally:
             if self._folder is not None:
-                (self._folder / control.STATUS).unlink(missing_ok=True)
+                self._leave(self._folder)
             self._ended.set()
+
+    def _leave(self, folder: "Path") -> None:
+        """Leave no status behind, but why the program failed, for those who look after it."""
+        if self._failure is not None:
+            write_json(folder / control.FAILED, {**self.status(), "error": str(self._failure)})
+        for name in (control.STATUS, control.TOPOLOGY):
+            (folder / name).unlink(missing_ok=True)
 
     def _stop_queries(self) -> None:
         with self._lock:
@@ -198,10 +213,15 @@ class Run:
             self._ended.wait(_TICK)
         return done
 
-    def stop(self) -> None:
-        """Stop every stage after the batch under way, and wait for it."""
+    def reached(self) -> list[Offsets]:
+        """Return up to where each stage has read its inputs."""
+        return [query.last.reached if query.last else {} for query in self.queries]
+
+    def stop(self, *, wait: bool = True) -> None:
+        """Stop every stage after the batch under way, and wait for it unless told not to."""
         self._wanted.set()
-        self._ended.wait()
+        if wait:
+            self._ended.wait()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the program has ended; False if it has not in ``timeout`` seconds.
@@ -223,6 +243,18 @@ class Run:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _notifiers(stages: Sequence[Stage], settings: Settings, client: dict[str, Any]) -> Iterator[Notifier]:
+    """Yield what tells people of the program's alerts; it works beside the queries, which do not wait for it."""
+    topics = {stage.output.topic for stage in stages if _alerts(stage) and isinstance(stage.output, TopicOutput)}
+    for topic in sorted(topics):
+        if (notifier := notifier_of(settings.alerts, client["bootstrap.servers"], topic)) is not None:
+            yield notifier
+
+
+def _alerts(stage: Stage) -> bool:
+    return isinstance(stage.node, Alerts)
 
 
 @contextmanager

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headrace.alerts.topics import create as create_alerts
 from headrace.log.client import admin_client, metadata
-from headrace.log.dead_letters import SUFFIX
+from headrace.log.dead_letters import LATE_SUFFIX, SUFFIX
 from headrace.log.topics import DEFAULT_PARTITIONS, Topics
+from headrace.plan.alert import Alerts
 from headrace.plan.stages import FileOutput, Stage, TopicOutput
 from headrace.spark import markers
 from headrace.spark.sending import create_dead_letters
@@ -18,7 +20,7 @@ def heartbeat_topic(program: str) -> str:
 
 def late_topic(program: str) -> str:
     """Return the topic of events that came too late."""
-    return f"{program}.late"
+    return f"{program}{LATE_SUFFIX}"
 
 
 def marker_topic(program: str, version: str, stage: str) -> str:
@@ -53,6 +55,10 @@ def prepare(
             if stage.output.latency == "realtime":  # its dead letters are written by Spark, which creates no topic
                 for name in (*(topic + SUFFIX for topic in inputs), late_topic(program)):
                     create_dead_letters(name, client)
+            if isinstance(stage.node, Alerts) and stage.output.topic not in known:
+                create_alerts(topics, stage.output.topic)
+                known[stage.output.topic] = 1
+                created.append(stage.output.topic)
             wanted = stage.output.partitions or max(known[name] for name in inputs)
             create(stage.output.topic, wanted, **({"compact": True} if stage.node.updates else {}))
         create(heartbeat_topic(program), 1, retention="1 day")

@@ -11,6 +11,7 @@ import pyarrow  # noqa: F401
 import pyspark.worker  # noqa: F401
 from pyspark import daemon
 
+import headrace.operators.alerting
 import headrace.operators.changes
 import headrace.operators.groups
 import headrace.operators.pairs

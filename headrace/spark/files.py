@@ -17,5 +17,8 @@ class Files:
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Write a batch whole."""
         target = f"{self._output.path.rstrip('/')}/batch={number}"
-        batch.write.mode("overwrite").format(self._output.format).options(**self._output.options).save(target)
+        writer = batch.write.mode("overwrite").format(self._output.format).options(**self._output.options)
+        if folders := self._output.partition_by:
+            writer = writer.partitionBy(*folders)
+        writer.save(target)
         self._finished(number, -1, 0)

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 import headrace.spark.aggregate
+import headrace.spark.alert
 import headrace.spark.dedupe
 import headrace.spark.join
 import headrace.spark.process

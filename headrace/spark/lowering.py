@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from headrace.plan.alert import Alerts
 from headrace.plan.node import Node
 from headrace.plan.process import Process
 from headrace.plan.rows import MapPython
@@ -93,8 +94,14 @@ class Context:
     def keeps_place(self) -> bool:
         """Whether a later step asks where in the log a row came from."""
         return any(
-            isinstance(node, AsTable | Changes | Weighed | Enrich | TableJoin | Process) for node in self.stage.nodes
+            isinstance(node, AsTable | Changes | Weighed | Enrich | TableJoin | Process | Alerts)
+            for node in self.stage.nodes
         )
+
+    @property
+    def dates(self) -> bool:
+        """Whether rows that were declared without a time have that at which they were written: alerts need one."""
+        return any(isinstance(node, Alerts) for node in self.stage.nodes)
 
 
 def _same(one: Node, other: Node) -> bool:

@@ -69,7 +69,8 @@ def _(node: Source, ctx: Context) -> DataFrame:
         rows = raw.withColumn("value", value)
         bad = F.col("__value").isNull()
         reason = F.when(bad, "the event has no value")
-    if node.clock is not None:
+    clock = node.clock or ("append" if ctx.dates else None)
+    if clock is not None:
         if node.correction is not None:
             rows = _corrected(rows, node.correction)
         rows = rows.withColumn("__when", _when(node, ctx))
@@ -80,7 +81,7 @@ def _(node: Source, ctx: Context) -> DataFrame:
             wrong, why = _skewed(node.correction)
             bad, reason = bad | wrong, F.when(~bad & wrong, why).otherwise(reason)
     parsed = _Parsed(rows, names, bad, reason, beat, ctx.tells(node))
-    return _finish(parsed, ctx, delay_of(node, ctx.stage) if node.clock else None)
+    return _finish(parsed, ctx, delay_of(node, ctx.stage) if clock else None)
 
 
 def _table(node: Source, raw: DataFrame, ctx: Context) -> DataFrame:
@@ -116,8 +117,10 @@ def _changes(rows: DataFrame, node: Source | Through, ctx: Context, bad: Column,
     if isinstance(node, Source) and node.time is not None:
         when = F.coalesce(compute(node.time).cast("timestamp"), when)
     rows = rows.withColumn(VERSION, when)
+    if ctx.dates:
+        rows = rows.withColumn("__when", F.when(_beat(ctx), _beat_time()).otherwise(F.col(VERSION)))
     parsed = _Parsed(rows, [*node.schema], bad, reason, _beat(ctx), ctx.tells(node))
-    return _finish(parsed, ctx, None, (GONE, VERSION))
+    return _finish(parsed, ctx, timedelta(0) if ctx.dates else None, (GONE, VERSION))
 
 
 def _keys(names: tuple[str, ...], kinds: Mapping[str, str]) -> dict[str, Column]:
@@ -162,11 +165,11 @@ def _(node: Through, ctx: Context) -> DataFrame:
     rows, bad, reason = _from_json(raw, f"{ddl}, {TIME} timestamp" if node.timed else ddl)
     if node.updates:
         return _changes(rows.withColumn(GONE, F.col("__value").isNull()), node, ctx, bad, reason)
-    if node.timed:
-        rows = rows.withColumnRenamed(TIME, "__when").withColumn(
-            "__when", F.when(beat, _beat_time()).otherwise(F.col("__when"))
-        )
-    delay = delay_of(node, ctx.stage) if node.timed else None
+    timed = node.timed or ctx.dates
+    if timed:
+        told = F.col(TIME if node.timed else "__timestamp")
+        rows = rows.withColumn("__when", F.when(beat, _beat_time()).otherwise(told)).drop(TIME)
+    delay = delay_of(node, ctx.stage) if timed else None
     return _finish(_Parsed(rows, list(node.schema), bad, reason, beat, ctx.tells(node)), ctx, delay)
 
 
@@ -194,7 +197,7 @@ def _when(node: Source, ctx: Context) -> Column:
     if node.time is not None:
         told = compute(node.time).cast("timestamp")
     else:
-        told = F.col("__timestamp") if node.clock == "append" else ctx.log.now()
+        told = ctx.log.now() if node.clock == "processing" else F.col("__timestamp")
     if ctx.heartbeat is None:
         return told
     return F.when(F.col("__topic") == ctx.heartbeat, _beat_time()).otherwise(told)

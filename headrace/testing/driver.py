@@ -13,7 +13,6 @@ from typing import Any, Self
 import orjson
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.core.change import Delete
@@ -24,6 +23,7 @@ from headrace.dsl.program import Program
 from headrace.log.dead_letters import REASON
 from headrace.plan.source import Source
 from headrace.plan.stages import Stage, TopicOutput, read_again
+from headrace.runtime.progress import entries
 from headrace.spark import asides
 from headrace.spark.columns import ORDER, TIME, column, visible
 from headrace.spark.encoding import encoded
@@ -75,6 +75,7 @@ class TestDriver:
     """
 
     __test__ = False  # pytest: not a test, in spite of its name
+    _tuning: Mapping[str, str] = {**FEW_ROWS, **_FEW_TASKS}
 
     def __init__(self, program: Program, now: str | datetime = "2024-01-01T00:00:00Z") -> None:
         self._app, self._stages = program.name, program.stages
@@ -166,7 +167,7 @@ class TestDriver:
         output = stage.output
         assert isinstance(output, TopicOutput)
         rest = {_EMPTY_BATCHES: "false"} if stage.by_clock else {}
-        own = stage_session(session(), {**FEW_ROWS, **_FEW_TASKS, **settings_of(stage), **rest})
+        own = stage_session(session(), {**self._tuning, **settings_of(stage), **rest})
         ctx = Context(own, self._app, stage, FileLog(own, self._topics), _HEARTBEAT, self._schemas, self._stages)
         low = lowered(ctx)
         again = read_again(output.topic, self._stages)
@@ -221,25 +222,23 @@ class TestDriver:
         self._look(running)
 
     def _look(self, running: _Running) -> None:
-        for progress in running.query.recentProgress:
-            if progress.batchId <= running.seen or "addBatch" not in progress.durationMs:
-                continue  # without it nothing ran: Spark tells that it is idle, under the number of the next batch
-            running.seen = progress.batchId
-            current = _watermark(progress.eventTime.get("watermark"))
-            dropped = sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)
-            dead = sum(metrics.asDict().get("dead") or 0 for metrics in progress.observedMetrics.values())
+        for told in entries(running.query, running.seen):
+            running.seen = told["batchId"]
+            current = _watermark(told.get("eventTime", {}).get("watermark"))
+            dropped = sum(operator["numRowsDroppedByWatermark"] for operator in told.get("stateOperators", []))
+            dead = sum(metrics.get("dead") or 0 for metrics in told.get("observedMetrics", {}).values())
             if dropped or dead:
-                log = Sendings(running.ctx.spark, self._files(progress))
+                log = Sendings(running.ctx.spark, self._files(told["sources"]))
                 judged = current if running.stage.judges_now else running.watermark
                 self._note(_rows(asides.left_out(running.ctx, log, judged)))
             running.watermark = current
 
-    def _files(self, progress: StreamingQueryProgress) -> dict[str, list[Path]]:
+    def _files(self, sources: Iterable[Mapping[str, Any]]) -> dict[str, list[Path]]:
         """Return the files that a batch has read, by topic."""
         found = {}
-        for source in progress.sources:
-            begin, end = map(_number, (source.startOffset, source.endOffset))
-            topic = source.description.rstrip("]").rsplit("/", 1)[-1]
+        for source in sources:
+            begin, end = map(_number, (source.get("startOffset"), source.get("endOffset")))
+            topic = source["description"].rstrip("]").rsplit("/", 1)[-1]
             found[topic] = self._topics.files(topic, begin, end)
         return found
 
@@ -288,9 +287,9 @@ def _order(row: Row) -> tuple[Any, ...]:
     return tuple((value is not None, value if value is not None else 0) for value in plain)
 
 
-def _number(offset: str | None) -> int:
+def _number(offset: Mapping[str, int] | None) -> int:
     """Return the number of the last file before an offset of Spark's file source."""
-    return int((orjson.loads(offset or "null") or {"logOffset": -1})["logOffset"])
+    return int((offset or {"logOffset": -1})["logOffset"])
 
 
 def _rows(frames: list[DataFrame]) -> list[Row]:

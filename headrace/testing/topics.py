@@ -59,12 +59,19 @@ class Topics:
             for n, e in enumerate(events)
         ]
         self._offsets[named] = first + len(rows)
-        self._files += 1
-        path = self.folder(topic) / f"{self._files:09}.parquet"
+        path = self._path(topic)
         hidden = path.with_name(f".{path.name}")  # Spark sees a file when it is whole
         table = pa.Table.from_pylist(rows, schema=_ARROW)
         pq.write_table(table, hidden, row_group_size=len(rows))  # one group is one task: rows keep their order
         hidden.rename(path)
+
+    def take(self, topic: str, file: Path) -> None:
+        """Append the events of a file that Spark wrote."""
+        file.replace(self._path(topic))
+
+    def _path(self, topic: str) -> Path:
+        self._files += 1
+        return self.folder(topic) / f"{self._files:09}.parquet"
 
 
 class FileLog:

@@ -18,6 +18,7 @@ from headrace.core.errors import (
 from headrace.core.settings import Settings
 from headrace.log import Producer, Topics
 from headrace.runtime import control
+from headrace.runtime.together import together
 from tests.runtime.conftest import read, send, until
 
 SCHEMA = "k string, n int, at timestamp"
@@ -45,6 +46,17 @@ def test_rows_go_through_under_their_key_and_in_its_order(app, source, name):
     for key in {row.key for row in rows}:
         numbers = [row.value["n"] for row in rows if row.key == key]
         assert numbers == sorted(numbers)
+
+
+def test_programs_drain_together_whichever_comes_first(app, source, name):
+    with Topics() as topics:
+        topics.create(f"{name}-mid", partitions=2)
+    app.stream(source, schema="k string, n int").filter("n > 0").to(f"{name}-mid")
+    behind = hr.App(f"{name}-behind")
+    behind.stream(f"{name}-mid", schema="k string, n int").to(f"{name}-out")
+    send(source, [{"k": "a", "n": n} for n in range(100)])
+    together([behind, app], drain=True, show=False)
+    assert sorted(row.value["n"] for row in read(f"{name}-out")) == list(range(1, 100))
 
 
 def test_late_and_dead_events_are_put_aside_once_with_the_reason(app, source, name):
@@ -153,13 +165,15 @@ def test_files_have_each_row_once(app, source, name, tmp_path):
     import pandas as pd  # noqa: PLC0415 - only here
 
     events = app.stream(source, schema="k string, n int")
-    events.filter("n >= 0").sink("parquet", tmp_path / "lake")
+    events.filter("n >= 0").sink("parquet", tmp_path / "lake", partition_by="k")
     events.sink("json", tmp_path / "json", name="as-json")
     with app.start() as run:
         for begin in (0, 100):
-            send(source, [*({"k": "a", "n": n} for n in range(begin, begin + 100)), b"no"])
+            send(source, [*({"k": "ab"[n % 2], "n": n} for n in range(begin, begin + 100)), b"no"])
             run.drain()
     assert sorted(pd.read_parquet(tmp_path / "lake")["n"]) == list(range(200))
+    odd = [pd.read_parquet(path)["n"] for path in (tmp_path / "lake").glob("batch=*/k=b/*.parquet")]
+    assert sorted(pd.concat(odd)) == list(range(1, 200, 2))
     files = (tmp_path / "json").glob("batch=*/*.json")
     lines = [json.loads(line) for path in files for line in path.read_text().splitlines()]
     assert sorted(line["n"] for line in lines) == list(range(200))
@@ -246,15 +260,16 @@ def test_a_missing_input_is_created(app, name):
     assert read(f"{name}-out") == []
 
 
-def test_a_program_that_can_wait_gathers_what_comes(name, source):
-    app = hr.App(name, every="2 seconds")
-    app.stream(source, schema="k string, n int").to(f"{name}-out")
+def test_an_output_that_can_wait_gathers_what_comes_while_others_do_not(app, name, source):
+    events = app.stream(source, schema="k string, n int")
+    events.to(f"{name}-out", every="2 seconds")
+    events.to(f"{name}-soon")
     with app.start() as run:
         for n in range(40):
             send(source, [{"k": "a", "n": n}])
             time.sleep(0.1)  # four seconds of events: many batches if each began when it could
         run.drain()
-        begun = [datetime.fromisoformat(told["timestamp"]) for told in run.queries[0]._query.recentProgress]
-    assert len(read(f"{name}-out")) == 40
-    assert len(begun) >= 2
+        begun, soon = ([datetime.fromisoformat(p["timestamp"]) for p in q._query.recentProgress] for q in run.queries)
+    assert len(read(f"{name}-out")) == len(read(f"{name}-soon")) == 40
+    assert len(soon) > len(begun) >= 2
     assert all((later - sooner).total_seconds() > 1.9 for sooner, later in itertools.pairwise(begun[1:]))
