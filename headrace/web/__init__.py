@@ -1,0 +1,1 @@
+"""The dashboard: its HTTP API, its pages, and what keeps both safe."""

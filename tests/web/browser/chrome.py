@@ -1,0 +1,62 @@
+"""A real Chromium, and a page of the dashboard in it that remembers what went wrong."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Playwright, expect
+
+SCRIPT = Path(__file__).parents[3] / "scripts" / "chromium.sh"
+FLAGS = (
+    "--no-sandbox",  # tests run as root in containers
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+DESK, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
+_PATIENCE = 20_000  # milliseconds for something to appear: the broker may have hundreds of topics of other tests
+expect.set_options(timeout=_PATIENCE)
+
+
+def find() -> str:
+    """Return the path of a Chromium; where there can be none, the tests are skipped, and say so."""
+    done = subprocess.run([str(SCRIPT)], capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode:
+        pytest.skip(f"NO BROWSER, so the dashboard is not tested: {done.stderr.strip()[-500:]}")
+    return done.stdout.strip().splitlines()[-1]
+
+
+def launch(playwright: Playwright) -> Browser:
+    return playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
+
+
+class Tab:
+    """A tab of its own, with what it logged, asked for and stumbled over."""
+
+    def __init__(self, browser: Browser, base: str, token: str, **options: object) -> None:
+        self.base, self.token = base, token
+        self.context = browser.new_context(**{"viewport": DESK, "reduced_motion": "reduce", **options})  # type: ignore[arg-type]
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(_PATIENCE)
+        self.troubles: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda said: said.type == "error" and self.troubles.append(said.text))
+        self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def open(self, way: str = "overview") -> Page:
+        """Open a page as somebody does who got the address from the command line."""
+        if self.page.url.startswith(self.base):
+            self.page.goto(f"{self.base}/#/{way}")
+        else:
+            self.page.goto(f"{self.base}/#token={self.token}")
+            self.page.wait_for_function("!location.hash.includes('token')")
+            if way != "overview":
+                self.page.goto(f"{self.base}/#/{way}")
+        return self.page
+
+    def close(self) -> None:
+        self.context.close()
