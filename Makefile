@@ -3,14 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+# Takes a second where all is cached; what pip is told of mirrors it does not know, so pip may have to do it.
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 
 .PHONY: setup demo test test-faults lint format bench docs lock clean
 
-demo: setup ## start the broker and Spark, and watch revenue in windows
-	@$(BIN)/headrace demo
+demo: setup ## the retail mesh with the dashboard; make demo ARGS="--rate 1000 --seconds 60"
+	@$(BIN)/headrace demo $(ARGS)
 
-test: setup ## everything, with a sample of the long fault tests
-	$(BIN)/pytest
+test: setup ## everything, with a sample of the long fault tests, in two processes
+	$(BIN)/pytest -n 2
 
 test-faults: setup ## the fault tests, whole
 	HEADRACE_FAULTS=all $(BIN)/pytest -m "faults or whole"
@@ -46,8 +49,11 @@ $(READY): requirements.lock pyproject.toml
 		{ echo "$(PYTHON) cannot make virtual environments. On Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
 	@echo "Setting up .venv (once)…"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/uv.lock
+	@$(PIP) --require-hashes -r $(VENV)/uv.lock
+	@$(UV) --offline --require-hashes -r requirements.lock 2>/dev/null || $(UV) --require-hashes -r requirements.lock || \
+		$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $(READY)
 
 clean:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from bench import broker, clients, conversations, engine, latency, tables, views
+from bench import broker, clients, conversations, dashboard, engine, latency, retail, tables, views
 from bench.others import data
 from headrace.core.java import find_java
 from headrace.core.quantities import show_size
@@ -42,6 +42,7 @@ def _page(cluster: Cluster) -> str:
     log += _told(_clients())
     kept = list(_told(_tables()))
     seen = list(_told(_views()))
+    mesh = list(_told(_mesh()))
     return f"""# Benchmarks
 
 Written by `make bench` on {datetime.now(UTC):%d %B %Y}: {os.cpu_count()} cores, {_memory()}, {platform.system()},
@@ -85,6 +86,15 @@ more than that. Bytewax has been given a source and operators written for just t
 A table of {views.ROWS:,} rows of five columns, in four partitions. Another process sends {views.RATE:,} changes a
 second for {views.SECONDS:.0f} seconds, and with them, every ten milliseconds, a row that tells when it was sent.
 Look-ups are for any of the keys, one after the other, from the thread of the program; the view writes in its own.
+
+## The mesh
+
+{_table(mesh)}
+
+`headrace demo` at {retail.RATE:,} invoices a second, with nine programs and Chromium on its report, all on the same
+cores. Sales that are measured are sent among the others, {1 / retail.PROBES:.0f} a second for {retail.MINUTES:.0f}
+minutes, each of a product that nobody else sells: when the browser shows it, the sale is on the dashboard. Memory is
+that of all processes but the browser's, means of the second and the last fifth of the time.
 
 ## The log
 
@@ -138,6 +148,24 @@ def _views() -> Iterator[Row]:
     yield f"`View.query`, sums by shop over {views.ROWS:,} rows, {load}", f"p50 {_ms(found.query)}", ""
     yield "a new view catching up", f"{found.catching_up / 1000:,.0f} k rows/s", ""
     yield f"size of {views.ROWS:,} rows", show_size(found.size), ""
+
+
+def _mesh() -> Iterator[Row]:
+    tail = dashboard.measure()
+    yield f"renderer, {dashboard.RATE} events/s on a topic's tail", f"{tail.renderer:.1%} of a core", "at most 10 %"
+    yield "events of the tail that were skipped", f"{tail.sent - tail.received:,} of {tail.sent:,}", "none"
+    found = retail.measure()
+    yield "the dashboard is there", f"{found.dashboard:.1f} s", ""
+    yield "something moves", f"{found.moving:.1f} s", "at most 40 s, from an empty clone"
+    yield "live charts", f"{found.charts:.1f} s", "at most 90 s, from an empty clone"
+    yield "sale to dashboard", _aged(found.seen), "p50 at most 2 s"
+    yield "sale to reward", _aged(found.rewarded), "p95 at most 5 s"
+    yield "probes that were seen", f"{len(found.seen)} and {len(found.rewarded)} of {found.probes}", "all"
+    yield "memory", "{:,.0f} MB, then {:,.0f} MB".format(*found.growth()), "flat"
+
+
+def _aged(taken: list[float]) -> str:
+    return f"p50 {retail.percentile(taken, 0.5):.1f} s, p95 {retail.percentile(taken, 0.95):.1f} s"
 
 
 def _tables() -> Iterator[Row]:

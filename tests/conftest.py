@@ -1,4 +1,4 @@
-"""One broker for all tests; a topic and a command line for each."""
+"""One broker for all tests of a process; a topic and a command line for each."""
 
 import os
 import subprocess

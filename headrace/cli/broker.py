@@ -19,6 +19,7 @@ from headrace.log.broker.cluster import MOST, Cluster
 from headrace.log.broker.diagnosis import last_lines
 from headrace.log.broker.node import Node, folder_size
 from headrace.log.client import admin_client
+from headrace.web.home import running
 
 
 class Durability(StrEnum):
@@ -99,15 +100,18 @@ def down(
 
 
 def status(format: FormatOption = None) -> None:
-    """Tell which brokers run, where their data and logs are, and what they take; exit code 1 if none runs."""
+    """Tell which brokers run, what they take, and where the dashboard is; exit code 1 if no broker runs."""
     settings = Settings.load()
     report = _configured(settings.brokers, settings) if settings.brokers else _report(Cluster(settings))
+    report["ui"] = ui = running(settings.home)
     if wants_json(format):
         print_json(report)
     elif settings.brokers:
         print_rows(report["brokers"], ("address", "state"), format, "")
     elif report["brokers"]:
         _tell(report, format)
+    if ui and not wants_json(format):
+        say(f"dashboard   {ui['url']}")
     if not any(broker["state"] == "running" for broker in report["brokers"]):
         say(_remedy(settings))
         raise typer.Exit(1)

@@ -1,200 +1,202 @@
-"""headrace demo: a broker, invoices of a hundred shops, and a program that sums them up as they come."""
+"""headrace demo: the retail mesh, end to end, with the dashboard."""
 
+import fcntl
 import os
 import shutil
+import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
 
+import orjson
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
 
-from headrace.cli.invoices import invoices
+import headrace
 from headrace.cli.output import say
+from headrace.core.errors import AlreadyRunningError, ConfigError, HeadraceError, SetupError
 from headrace.core.settings import Settings
 from headrace.log.broker.cluster import Cluster
 from headrace.log.consumer import Consumer
-from headrace.log.producer import Producer
 from headrace.log.topics import Topics
 
-if TYPE_CHECKING:
-    from headrace.runtime.app import App
-
-TOPIC = "demo-invoices"  # of its own: nobody else's data are touched
-RESULT = "demo-revenue"
-_TICK = 0.25  # seconds between two pictures
-_PATIENCE = 120.0  # seconds until the first results
-_SHOWN = 10  # shops in the table
-_BAR = 24
-Rows = dict[str, dict[str, Any]]  # the rows of the newest window, by shop
+PROGRAMS = ("gateway", "analytics", "loyalty", "inventory", "fraud", "finance", "shipment", "watch", "lake")
+_HOME = "demo"  # in the home folder: nobody else's data are touched, and each demo begins anew
+_UNWATCHED = 300.0  # seconds of results where there is no terminal
+_EVERY = 2.0  # seconds between two lines there
+_TICK = 0.2  # seconds between two looks
+_FIRST = 15.0  # seconds for the first results of a program before the next starts: what is looked at comes first
+_REPORTED = ("revenue", "rewards", "fraud")  # topics of the report
+_ONE_TASK = {"spark.sql.shuffle.partitions": 1}  # for each batch: of so many programs, one alone needs no two cores
+_HISTORY = "25 hours"  # what is compared with
+_ENDING = 10.0  # seconds for a child to end
 
 
 def demo(
-    seconds: Annotated[float, typer.Option(min=1, help="How long to show results.")] = 30,
-    rate: Annotated[int, typer.Option(min=1, max=100_000, help="Invoices per second.")] = 500,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=1, help="How long to show results; until Ctrl-C, or five minutes where there is no terminal."),
+    ] = None,
+    rate: Annotated[int, typer.Option(min=1, max=20_000, help="Invoices per second.")] = 200,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the dashboard; a free one unless given.")] = 0,
+    open_it: Annotated[bool, typer.Option("--open/--no-open", help="Open the dashboard in the browser.")] = True,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the broker running at the end.")] = False,
 ) -> None:
-    """Start a broker, send invoices of 99 shops and a web shop, and watch their revenue in windows of ten seconds."""
-    with _broker(keep):
-        with Topics() as topics:
-            for name in (TOPIC, RESULT):
-                topics.create(name, partitions=4, retention="1 hour", exist_ok=True)
-        ended = threading.Event()
-        with ThreadPoolExecutor(1) as pool:
-            tills = pool.submit(_send, rate, ended)
-            try:
-                _watch(seconds)
-            except KeyboardInterrupt:
-                pass
-            finally:
-                ended.set()
-        tills.result()  # raises what went wrong there
+    """Run the retail mesh: 99 shops and a web shop send invoices, nine programs live on them, a dashboard shows it all.
+
+    It has a broker and a folder of its own, demo in the home folder, and begins anew each time.
+    """
+    if seconds is None and not sys.stdout.isatty():
+        seconds = _UNWATCHED
+    root = _root()
+    with _broker(keep), _dashboard(root, port, open_it and sys.stdout.isatty()), _tills(root, rate):
+        _run(root, seconds)
 
 
-def program() -> "App":
-    """Declare what the demo runs: revenue and sales of each shop in windows of ten seconds."""
-    import headrace as hr  # noqa: PLC0415 - the engine is loaded when it is needed
-
-    app = hr.App("demo")
-    sales = app.stream(
-        TOPIC,
-        schema="shop string, amount double, at timestamp",
-        key="shop",
-        event_time="at",
-        lateness="5 seconds",
-        start="latest",
-    )
-    windows = sales.group_by("shop").window(hr.tumbling("10 seconds"), emit="updates")
-    windows.agg(revenue="sum(amount)", sales="count(*)").to(RESULT)
-    return app
+def _root() -> Path:
+    """Return the folder that has ``examples/retail``: the clone, or what the package brings."""
+    package = Path(headrace.__file__).parent
+    for folder in (package / "_demo", package.parent):
+        if (folder / "examples" / "retail" / "gateway.py").is_file():
+            return folder
+    raise SetupError("the files of the demo are missing; install Headrace again, or run the demo from a clone")
 
 
 @contextmanager
 def _broker(keep: bool) -> Iterator[None]:
-    settings = Settings.load()
-    if settings.brokers:
-        say(f"Using the Kafka cluster at {settings.brokers}.")
-        yield
-        return
-    cluster = Cluster(settings)
-    already = cluster.running()
-    begun = time.monotonic()
-    address = already or cluster.up(tell=say)
-    how = "is running" if already else f"ready in {time.monotonic() - begun:.1f} s"
-    say(f"Kafka {how} at {address}, its data in {cluster.home}.")
-    try:
-        yield
-    finally:
-        if already or keep:
-            say("The broker goes on running; 'headrace down' stops it.")
-        else:
-            cluster.down()
-            say("Stopped the broker; invoices and results stay. See them again:")
-            say(f"  {_program()} up && {_program()} topic tail {RESULT}")
-
-
-def _program() -> str:
-    """Return how to call this command from here: its folder need not be on the PATH."""
-    return "headrace" if shutil.which("headrace") else os.path.relpath(sys.argv[0])
-
-
-def _send(rate: int, ended: threading.Event) -> None:
-    """Send invoices at ``rate``, in step with the clock, until told to end."""
-    begun, sent = time.monotonic(), 0
-    with Producer() as producer:
-        for invoice in invoices():
-            producer.send(TOPIC, invoice, key=invoice["shop"])
-            sent += 1
-            ahead = sent / rate - (time.monotonic() - begun)
-            if (ahead > 0 and ended.wait(ahead)) or ended.is_set():
-                return
-
-
-def _watch(seconds: float) -> None:
-    say("Starting Spark, which takes some ten seconds…")
-    begun = time.monotonic()
-    with program().start() as run, Consumer(RESULT, start="latest") as results, _screen() as show:
-        say(f"The program runs after {time.monotonic() - begun:.1f} s; its first batch compiles what it needs.")
-        newest: Rows = {}
-        total = 0
-        deadline = time.monotonic() + _PATIENCE
-        while time.monotonic() < deadline and not run.wait(0):
-            count = _read(results, newest)
-            if count and not total:  # the seconds count from the first results
-                deadline = time.monotonic() + seconds
-            total += count
-            show(newest, total, run.status()["stages"][0])
-
-
-def _read(results: Consumer, newest: Rows) -> int:
-    """Take in what comes within a tick; return how many rows that were. A new window takes the place of the old."""
-    count = 0
-    until = time.monotonic() + _TICK
-    while (left := until - time.monotonic()) > 0:
-        event = results.poll(left)
-        if event is None or event.value is None:
-            continue
-        count += 1
-        row = event.value
-        shown = next(iter(newest.values()), row)["window_start"]
-        if row["window_start"] > shown:
-            newest.clear()
-        if row["window_start"] >= shown:
-            newest[row["shop"]] = row
-    return count
+    """Have a broker of our own, with nothing in it."""
+    base = Settings.load().home.absolute()
+    home = base / _HOME
+    with _only_one(base):
+        Cluster(Settings.load(home=home)).erase()
+        shutil.rmtree(home, ignore_errors=True)
+        os.environ["HEADRACE_HOME"] = str(home)  # for all that we start
+        cluster = Cluster(Settings.load())
+        begun = time.monotonic()
+        os.environ["HEADRACE_BROKERS"] = address = cluster.up(tell=say)
+        say(f"Kafka is ready after {time.monotonic() - begun:.1f} s, its data in {os.path.relpath(home)}.")
+        try:
+            yield
+        finally:
+            if not keep:
+                cluster.down()
+            prefix = f"HEADRACE_HOME={os.path.relpath(home)} {command()}"
+            state = f"runs on at {address}" if keep else "is stopped"
+            say(f"The broker {state}; invoices and results stay until the next demo. See them again:")
+            say(f"  {prefix} up && {prefix} topic tail rewards --no-follow")
 
 
 @contextmanager
-def _screen() -> Iterator[Callable[[Rows, int, dict[str, Any]], None]]:
-    """Give a function that shows the results: redrawn in place on a terminal, a line a second elsewhere."""
-    if sys.stdout.isatty():
-        with Live(console=Console(), auto_refresh=False) as live:
-            yield lambda rows, total, stage: live.update(_table(rows, total, stage), refresh=True)
-        return
-    shown_at = 0.0
-
-    def show(rows: Rows, total: int, stage: dict[str, Any]) -> None:
-        nonlocal shown_at
-        if time.monotonic() - shown_at >= 1:
-            shown_at = time.monotonic()
-            best = ", ".join(f"{row['shop']} {row['revenue']:,.2f}" for row in _best(rows)[:3])
-            print(f"{_window(rows)} | best: {best or '-'} | {_told(total, stage)}", flush=True)
-
-    yield show
+def _only_one(base: Path) -> Iterator[None]:
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+        lock = (base / "demo.lock").open("a")
+    except OSError as error:
+        raise ConfigError(f"{base} cannot be written: {error.strerror}; set HEADRACE_HOME") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AlreadyRunningError(f"a demo runs already in {base}; end that one first") from None
+        yield
 
 
-def _table(rows: Rows, total: int, stage: dict[str, Any]) -> Table:
-    table = Table(title=_window(rows), caption=_told(total, stage), title_style="bold", box=SIMPLE_HEAD)
-    table.add_column("shop", min_width=10)
-    table.add_column("sales", justify="right", min_width=7)
-    table.add_column("revenue", justify="right", min_width=12)
-    table.add_column("", min_width=_BAR)
-    best = _best(rows)
-    most = max([1.0, *(row["revenue"] for row in best)])
-    for row in best[:_SHOWN]:
-        bar = "█" * round(_BAR * row["revenue"] / most)
-        table.add_row(row["shop"], f"{row['sales']:,}", f"{row['revenue']:,.2f}", f"[green]{bar:<{_BAR}}")
-    return table
+@contextmanager
+def _dashboard(root: Path, port: int, open_it: bool) -> Iterator[None]:
+    report = root / "examples" / "retail" / "report"
+    arguments = ["--format", "json", "--port", str(port), "--report", str(report), *(["--open"] if open_it else [])]
+    with _child(["headrace", "ui", "--leash", *arguments], root, stdout=subprocess.PIPE) as ui:
+        assert ui.stdout is not None
+        told = ui.stdout.readline()
+        if not told:
+            raise HeadraceError("the dashboard did not start; what it said is above")
+        found = orjson.loads(told)
+        token = Path(found["token_file"]).read_text()
+        say(f"Dashboard: {found['url']}#token={token}")
+        yield
 
 
-def _best(rows: Rows) -> list[dict[str, Any]]:
-    return sorted(rows.values(), key=lambda row: -row["revenue"])
+@contextmanager
+def _tills(root: Path, rate: int) -> Iterator[None]:
+    arguments = ["--rate", str(rate), "--history", _HISTORY, "--leash"]
+    with _child(["examples.retail.simulator", *arguments], root):
+        say(f"99 shops and a web shop send {rate:,} invoices a second, and the last {_HISTORY} before that.")
+        yield
 
 
-def _window(rows: Rows) -> str:
-    row = next(iter(rows.values()), None)
-    if row is None:
-        return "waiting for the first results"
-    return f"revenue from {row['window_start'][11:19]} to {row['window_end'][11:19]}, {len(rows)} shops"
+@contextmanager
+def _child(module: list[str], root: Path, stdout: int = subprocess.DEVNULL) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a module as a process that does not outlive us, however we end: it ends with its standard input."""
+    path = os.pathsep.join([str(root), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with subprocess.Popen(
+        [sys.executable, "-m", *module],
+        stdin=subprocess.PIPE,
+        stdout=stdout,
+        env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,  # Ctrl-C is for us: we end it in our turn
+    ) as child:
+        try:
+            yield child
+        finally:
+            child.terminate()
+            try:
+                child.communicate(timeout=_ENDING)
+            except subprocess.TimeoutExpired:
+                child.kill()
 
 
-def _told(total: int, stage: dict[str, Any]) -> str:
-    batch = "-" if stage["batch_seconds"] is None else f"{stage['batch_seconds']:.2f} s"
-    return f"{stage['rows']:,} invoices read, {total:,} updates written, lag {stage['lag'] or 0:,}, batch {batch}"
+def _run(root: Path, seconds: float | None) -> None:
+    from headrace.cli.programs import load  # noqa: PLC0415 - the engine is loaded when it is needed
+    from headrace.runtime.together import together  # noqa: PLC0415 - likewise
+
+    os.environ["RETAIL_LAKE"] = os.path.relpath(Settings.load().home / "lake")
+    say("Starting Spark and nine programs, which takes some twenty seconds…")
+    folder = root / "examples" / "retail"
+    apps = [app for name in PROGRAMS for app in load(str(folder / f"{name}.py"))]
+    for app in apps:
+        app.options = replace(app.options, spark={**_ONE_TASK, **app.options.spark})
+    with Topics() as topics:
+        for name in _REPORTED:  # the report waits for them, and the last of their programs starts late
+            topics.create(name, partitions=2, compact=name == "revenue", exist_ok=True)
+    with Consumer("revenue", start="earliest") as revenue:
+        together(apps, show=sys.stdout.isatty(), enough=_Watching(revenue, seconds), in_turn=_FIRST)
+
+
+class _Watching:
+    """Looks at the results, says how they grow where there is no terminal, and knows when it is enough."""
+
+    def __init__(self, revenue: Consumer, seconds: float | None) -> None:
+        self._revenue, self._seconds = revenue, seconds
+        self._minutes: dict[str, dict[str, Any]] = {}
+        self._began: float | None = None
+        self._told = 0.0
+
+    def __call__(self, programs: Sequence[dict[str, Any]]) -> bool:
+        """Whether it is enough."""
+        now = time.monotonic()
+        until = now + _TICK
+        while (event := self._revenue.poll(max(0.0, until - time.monotonic()))) is not None:
+            row = event.value
+            if row and row["dimension"] == "total":
+                self._minutes[row["window_start"]] = row
+                self._began = self._began or now
+        if self._began and now - self._told >= _EVERY and not sys.stdout.isatty():
+            self._told = now
+            print(self._line(programs), flush=True)
+        return self._began is not None and self._seconds is not None and now - self._began >= self._seconds
+
+    def _line(self, programs: Sequence[dict[str, Any]]) -> str:
+        newest = self._minutes[max(self._minutes)]
+        stages = [stage for program in programs for stage in program["stages"]]
+        lag = sum(stage["lag"] or 0 for stage in stages)
+        read = next((stage["rows"] for stage in stages if stage["program"] == "gateway"), 0)
+        money = f"{newest['cents'] / 100:,.2f} € of {newest['sales']:,} invoices"
+        return f"{newest['window_start'][11:16]} {money} | {read:,} invoices read, {len(stages)} queries, lag {lag:,}"
+
+
+def command() -> str:
+    """Return how to call this command from here: its folder need not be on the PATH."""
+    return "headrace" if shutil.which("headrace") else os.path.relpath(sys.argv[0])

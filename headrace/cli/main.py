@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import headrace
-from headrace.cli import broker, demo, doctor, explain, group, query, run, table, topic
+from headrace.cli import alert, broker, demo, dlq, doctor, explain, group, query, run, table, topic, ui
 from headrace.core.errors import ConfigError, HeadraceError, TopicNameError
 
 app = typer.Typer(
@@ -31,6 +31,9 @@ app.command("explain")(explain.explain)
 app.add_typer(query.app, name="query")
 app.add_typer(table.app, name="table")
 app.add_typer(group.app, name="group")
+app.add_typer(alert.app, name="alert")
+app.add_typer(dlq.app, name="dlq")
+app.command("ui")(ui.ui)
 
 _USAGE = (ConfigError, TopicNameError)
 

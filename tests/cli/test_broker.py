@@ -33,12 +33,17 @@ def test_status_without_a_broker(cli, stopped, form):
     done = cli("status", "--format", form, env=stopped)
     refused(done, 1, f"No broker runs in {stopped['HEADRACE_HOME']}", "headrace up")
     if form == "json":
-        assert json.loads(done.stdout) == {"home": stopped["HEADRACE_HOME"], "durability": None, "brokers": []}
+        assert json.loads(done.stdout) == {
+            "home": stopped["HEADRACE_HOME"],
+            "durability": None,
+            "brokers": [],
+            "ui": None,
+        }
 
 
 def test_status_of_a_cluster_that_was_configured(cli, brokers, stopped):
     report = row(cli("status", env={**stopped, "HEADRACE_BROKERS": brokers}))
-    assert report == {"brokers": [{"pid": None, "address": brokers, "state": "running"}]}
+    assert report == {"brokers": [{"pid": None, "address": brokers, "state": "running"}], "ui": None}
 
 
 def test_up_finds_the_broker_that_runs(headrace, cluster):

@@ -29,6 +29,9 @@ UNNAMED = {
     "group list": ("group", "list"),
     "group describe": ("group", "describe", "g"),
     "group delete": ("group", "delete", "g", "--yes"),
+    "dlq list": ("dlq", "list"),
+    "dlq show": ("dlq", "show", "orders"),
+    "dlq replay": ("dlq", "replay", "orders", "1", "--yes"),
 }
 ASKING = [make("orders") for make in NAMED.values()] + list(UNNAMED.values())  # all that need a broker
 
@@ -36,7 +39,7 @@ ASKING = [make("orders") for make in NAMED.values()] + list(UNNAMED.values())  #
 @pytest.fixture(scope="module")
 def unanswered(tmp_path_factory):
     """All commands, asking where nobody answers; they take ten seconds to give up, in which other tests run."""
-    commands = [("status",), ("doctor", "--format", "text"), ("demo", "--seconds", "1"), *ASKING]
+    commands = [("status",), ("doctor", "--format", "text"), *ASKING]
     env = {**os.environ, "HEADRACE_BROKERS": "127.0.0.1:1"}
     options = {"input": "{}\n", "capture_output": True, "text": True, "env": env, "cwd": tmp_path_factory.mktemp("cwd")}
     with ThreadPoolExecutor(len(commands)) as pool:
@@ -59,6 +62,8 @@ def test_help_lists_all_commands(cli, flag):
         "run",
         "explain",
         "query",
+        "dlq",
+        "ui",
         "--version",
         "HEADRACE_BROKERS",
     ):
@@ -72,6 +77,7 @@ def test_help_lists_all_commands(cli, flag):
         ("group", ["list", "describe", "seek", "delete"]),
         ("query", ["list", "describe", "stop", "restart"]),
         ("table", ["list", "get", "query"]),
+        ("dlq", ["list", "show", "replay"]),
     ],
 )
 def test_help_of_a_noun_lists_its_verbs(cli, noun, verbs):
@@ -79,7 +85,7 @@ def test_help_of_a_noun_lists_its_verbs(cli, noun, verbs):
 
 
 @pytest.mark.parametrize(
-    "command", ["demo", "up", "down", "status", "doctor", "run", "explain", "query list", *NAMED, *UNNAMED]
+    "command", ["demo", "up", "down", "status", "doctor", "run", "explain", "ui", "query list", *NAMED, *UNNAMED]
 )
 def test_every_command_explains_itself(cli, command):
     done = cli(*command.split(), "--help")
