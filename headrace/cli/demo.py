@@ -22,6 +22,7 @@ from headrace.core.settings import Settings
 from headrace.log.broker.cluster import Cluster
 from headrace.log.consumer import Consumer
 from headrace.log.topics import Topics
+from headrace.spark.session import ONE_TASK
 
 PROGRAMS = ("gateway", "analytics", "loyalty", "inventory", "fraud", "finance", "shipment", "watch", "lake")
 _HOME = "demo"  # in the home folder: nobody else's data are touched, and each demo begins anew
@@ -30,7 +31,6 @@ _EVERY = 2.0  # seconds between two lines there
 _TICK = 0.2  # seconds between two looks
 _FIRST = 15.0  # seconds for the first results of a program before the next starts: what is looked at comes first
 _REPORTED = ("revenue", "rewards", "fraud")  # topics of the report
-_ONE_TASK = {"spark.sql.shuffle.partitions": 1}  # for each batch: of so many programs, one alone needs no two cores
 _HISTORY = "25 hours"  # what is compared with
 _ENDING = 10.0  # seconds for a child to end
 
@@ -157,7 +157,7 @@ def _run(root: Path, seconds: float | None) -> None:
     folder = root / "examples" / "retail"
     apps = [app for name in PROGRAMS for app in load(str(folder / f"{name}.py"))]
     for app in apps:
-        app.options = replace(app.options, spark={**_ONE_TASK, **app.options.spark})
+        app.options = replace(app.options, spark={**ONE_TASK, **app.options.spark})
     with Topics() as topics:
         for name in _REPORTED:  # the report waits for them, and the last of their programs starts late
             topics.create(name, partitions=2, compact=name == "revenue", exist_ok=True)

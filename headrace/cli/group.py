@@ -25,17 +25,7 @@ def describe(name: Name, format: FormatOption = None) -> None:
     """Show a group's members, offsets and lag, partition by partition."""
     with Groups(start=False) as groups:
         group = groups.describe(name)
-    rows = [
-        {
-            "topic": o.topic,
-            "partition": o.partition,
-            "offset": o.offset,
-            "end": o.end,
-            "lag": o.lag,
-            "member": o.member,
-        }
-        for o in group.offsets
-    ]
+    rows = [offset.row() for offset in group.offsets]
     if wants_json(format):
         print_json(_summary(group) | {"offsets": rows})
         return

@@ -50,6 +50,17 @@ class GroupOffset:
         """Return how many events the group has not committed yet."""
         return max(0, self.end - self.offset)
 
+    def row(self) -> dict[str, Any]:
+        """Return it as it is shown."""
+        return {
+            "topic": self.topic,
+            "partition": self.partition,
+            "offset": self.offset,
+            "end": self.end,
+            "lag": self.lag,
+            "member": self.member,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class GroupInfo:

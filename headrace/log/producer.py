@@ -50,6 +50,8 @@ _SHOWN = 5  # failures told in an error
 _HURRY = 5.0  # seconds for what is still to be sent when the program fails
 _TRANSACTION_PATIENCE = 60  # seconds; also how long a producer that died keeps readers waiting
 _TAKEN_OVER = "another producer with the same transactional_id took over; give each running producer a name of its own"
+# A client that was fenced says so also in the middle of its delivery reports, which Python calls an error of the system
+_BROKEN = (KafkaException, SystemError)
 _PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 
 
@@ -333,12 +335,12 @@ class Producer:
 
     def _release(self) -> None:
         self._closed = True
-        with suppress(KafkaException, SystemError):  # a client that was fenced cannot even be closed in order
+        with suppress(*_BROKEN):  # a client that was fenced cannot even be closed in order
             self._client.close()
 
     def _hurry(self) -> None:
         """Send what still waits, for a little while and without complaint."""
-        with suppress(KafkaException):
+        with suppress(*_BROKEN):
             self._client.flush(_HURRY)
 
     def _raise_failures(self) -> None:
@@ -372,12 +374,15 @@ class Producer:
                 offsets, group = consumer.progress()
                 self._client.send_offsets_to_transaction(offsets, group, _TRANSACTION_PATIENCE)
             self._client.commit_transaction(_TRANSACTION_PATIENCE)
-        except KafkaException as error:
+        except _BROKEN as error:
             raise self._transaction_error(error) from None
         self._raise_failures()
 
-    def _transaction_error(self, error: KafkaException) -> TransactionError:
-        kafka = error.args[0]
+    def _transaction_error(self, error: KafkaException | SystemError) -> TransactionError:
+        cause = error if isinstance(error, KafkaException) else error.__cause__
+        if not isinstance(cause, KafkaException):
+            raise error
+        kafka = cause.args[0]
         if kafka.code() in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED):
             self._fenced = True
             return TransactionError(_TAKEN_OVER)
@@ -387,7 +392,7 @@ class Producer:
         self._hurry()  # aborting while the broker is being told of new partitions is fatal to the client
         try:
             self._client.abort_transaction(_TRANSACTION_PATIENCE)
-        except KafkaException as error:
+        except _BROKEN as error:
             logger.warning("a transaction was not aborted, which the next one does: %s", error)
             self._transaction_error(error)
             if not self._fenced:

@@ -82,6 +82,8 @@ class StageQuery:
     def __init__(self, stage: Stage, world: World) -> None:
         self.stage = stage
         self._world = world
+        every = stage.output.every
+        self._options = world.options if every is None else replace(world.options, every=every)
         self.state: State = "stopped"
         self.error: QueryFailedError | None = None
         self.failures = 0
@@ -113,12 +115,6 @@ class StageQuery:
     def markers(self) -> str:
         """Return the topic that tells what is written."""
         return marker_topic(self._world.program, self._world.version, self.stage.name)
-
-    @property
-    def _options(self) -> Options:
-        """Return the program's, or with the pause of this stage's output."""
-        options, every = self._world.options, self.stage.output.every
-        return options if every is None else replace(options, every=every)
 
     @property
     def active(self) -> bool:
@@ -207,27 +203,22 @@ class StageQuery:
 
         return self._batches(rows, write, checkpoint)
 
-    def _next_is_small(self) -> bool:
+    def _next_is_small(self, skimmed: int = 1) -> bool:
         """Whether the next batch, as far as can be told before it is computed, has few rows.
 
-        It may take what came during the last one, and closes windows: then all that is remembered may come out. After a
-        failure nothing is taken for small.
+        It may take what came during the last one, and closes windows: then all that is remembered may come out, or it
+        is only skimmed, so many rows in the time of one. After a failure nothing is taken for small.
         """
         assert self._catch_up is not None
         if self.failures:
             return False
         if self.last is None:
             return self._catch_up.waiting <= _SMALL and not (self.stage.stateful and self._catch_up.ran_before)
-        return max(self.last.rows, self.last.lag) + self.last.state <= _SMALL
-
-    def _next_computes_little(self) -> bool:
-        """Whether to compile code for the next batch takes longer than it saves; what is remembered is only skimmed."""
-        last = self.last
-        return bool(last and not self.failures and max(last.rows, last.lag) + last.state // _SKIMMED <= _SMALL)
+        return max(self.last.rows, self.last.lag) + self.last.state // skimmed <= _SMALL
 
     def _prepare(self, spark: SparkSession) -> None:
-        """Have Spark run the batches to come as their size asks for."""
-        few = self._next_is_small() or self._next_computes_little()
+        """Have Spark run the batches to come as their size asks for: code pays for itself where much is computed."""
+        few = self._next_is_small(_SKIMMED)
         if few == self._few:
             return
         self._few = few

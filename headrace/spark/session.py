@@ -61,6 +61,9 @@ _STATIC: dict[str, str] = {
 
 POOL, SOON, LATER = "spark.scheduler.pool", "soon", "later"
 
+# Each task costs time, however few rows it has; of many programs that run beside each other, none needs all cores.
+ONE_TASK = {"spark.sql.shuffle.partitions": "1"}
+
 # Spark makes Java code of each batch anew, which takes 15 ms or more; rows pay for it when they are many.
 FEW_ROWS = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 MANY_ROWS = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}

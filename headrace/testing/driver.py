@@ -31,7 +31,7 @@ from headrace.spark.failures import failure
 from headrace.spark.lower import lowered, settings_of
 from headrace.spark.lowering import Context
 from headrace.spark.sending import headers_of, is_late, letter_of
-from headrace.spark.session import FEW_ROWS, session, stage_session
+from headrace.spark.session import FEW_ROWS, ONE_TASK, session, stage_session
 from headrace.testing.topics import FileLog, Sendings, Sent, Topics
 
 Given = Mapping[str, Any] | bytes | str | Delete | None
@@ -39,7 +39,6 @@ Row = dict[str, Any]
 _HEARTBEAT = "__heartbeat"
 _REMOVALS, _PAUSE = 10, 0.1  # tries to remove the folder, and seconds between them
 _STARTS, _STARVED = 5, "Python worker failed to connect back"  # which a busy machine gives it ten seconds for
-_FEW_TASKS = {"spark.sql.shuffle.partitions": "1"}  # each costs time, however few rows it has
 # There is no end of empty batches while timers go by the clock.
 _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 _NOT_RUNNING = "the TestDriver does not run; use it as 'with TestDriver(app) as t:'"
@@ -75,7 +74,7 @@ class TestDriver:
     """
 
     __test__ = False  # pytest: not a test, in spite of its name
-    _tuning: Mapping[str, str] = {**FEW_ROWS, **_FEW_TASKS}
+    _tuning: Mapping[str, str] = {**FEW_ROWS, **ONE_TASK}
 
     def __init__(self, program: Program, now: str | datetime = "2024-01-01T00:00:00Z") -> None:
         self._app, self._stages = program.name, program.stages

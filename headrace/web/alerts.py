@@ -1,14 +1,13 @@
 """Alerts as the dashboard shows and settles them."""
 
-import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, TypeVar
 
 from headrace.alerts import AlertLog
 from headrace.core.errors import BrokerError, ConfigError, UnknownTopicError
 from headrace.core.quantities import parse_span
 from headrace.web.asked import Asked
+from headrace.web.kept import Kept
 from headrace.web.log import Log
 
 Rows = list[dict[str, Any]]
@@ -21,10 +20,7 @@ class Alerts:
     """Keeps the log of alerts open, for one who asks at a time."""
 
     def __init__(self, log: Log) -> None:
-        self._log = log
-        self._lock = threading.Lock()
-        self._opened: AlertLog | None = None
-        self._address = ""
+        self._kept: Kept[AlertLog] = Kept(log.brokers, AlertLog)
 
     def current(self) -> Rows:
         """Return what fires now; nothing where there are no alerts yet."""
@@ -32,45 +28,27 @@ class Alerts:
 
     def ask(self, work: Callable[[AlertLog], Rows]) -> Rows:
         """Return what ``work`` finds, which is nothing where nobody has declared an alert yet."""
-        with self._lock:
+        with self._kept.alone():
             try:
-                return work(self._open())
+                return work(self._kept.client())
             except UnknownTopicError:
                 return []
             except Exception:
-                self._drop()
+                self._kept.drop()
                 raise
 
     def do(self, work: Callable[[AlertLog], Found]) -> Found:
         """Return what ``work`` does."""
-        with self._lock:
+        with self._kept.alone():
             try:
-                return work(self._open())
+                return work(self._kept.client())
             except BrokerError:
-                self._drop()
+                self._kept.drop()
                 raise
 
     def close(self) -> None:
         """Let go of the connections; what is under way is not waited for long."""
-        if self._lock.acquire(timeout=1.0):
-            try:
-                self._drop()
-            finally:
-                self._lock.release()
-
-    def _open(self) -> AlertLog:
-        brokers = self._log.brokers()
-        if self._opened is None or self._address != brokers:
-            self._drop()
-            self._opened = AlertLog(brokers).__enter__()
-            self._address = brokers
-        return self._opened
-
-    def _drop(self) -> None:
-        if self._opened is not None:
-            with suppress(Exception):
-                self._opened.__exit__(None, None, None)
-        self._opened = None
+        self._kept.close()
 
 
 def acknowledge(alerts: Alerts, asked: Asked) -> dict[str, Any]:

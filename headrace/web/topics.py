@@ -52,17 +52,7 @@ def group(site: Site, asked: Asked) -> dict[str, Any]:
     name = check_group_name(asked.path["group"])
     with site.log.groups() as client:
         found = client.describe(name)
-    partitions = [
-        {
-            "topic": o.topic,
-            "partition": o.partition,
-            "offset": o.offset,
-            "end": o.end,
-            "lag": o.lag,
-            "member": o.member,
-        }
-        for o in found.offsets
-    ]
+    partitions = [offset.row() for offset in found.offsets]
     return {**_group(found), "members": found.members, "partitions": partitions}
 
 

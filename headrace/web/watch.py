@@ -1,9 +1,7 @@
 """The log as it is now: its topics with their rates. Asked no more often than somebody looks."""
 
-import threading
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -11,6 +9,7 @@ from headrace.core.errors import HeadraceError
 from headrace.log.letter import is_ledger
 from headrace.log.names import is_internal
 from headrace.log.topics import TopicInfo, Topics
+from headrace.web.kept import Kept
 from headrace.web.log import Log
 
 _SPAN = 6.0  # seconds over which a rate is reckoned
@@ -56,9 +55,7 @@ class LogWatch:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._lock = threading.Lock()
-        self._client: Topics | None = None
-        self._address = ""
+        self._kept: Kept[Topics] = Kept(log.brokers, lambda brokers: Topics(brokers, start=False, config=log.config))
         self._before: list[tuple[float, Counts]] = []  # ends of topics, some seconds back
         self._configured = 0.0
         self.state = LogState()
@@ -66,7 +63,7 @@ class LogWatch:
 
     def look(self, age: float = 1.0) -> LogState:
         """Return what the log is like, seen at most ``age`` seconds ago; several who ask at once share one look."""
-        with self._lock:
+        with self._kept.alone():
             if time.monotonic() - self.state.at > age:
                 self.state = self._looked()
             return self.state
@@ -80,20 +77,15 @@ class LogWatch:
 
     def close(self) -> None:
         """Let go of the connection; a look that is under way is not waited for long."""
-        if self._lock.acquire(timeout=1.0):
-            try:
-                self._drop()
-            finally:
-                self._lock.release()
+        self._kept.close()
 
     def _looked(self) -> LogState:
         try:
-            brokers = self._log.brokers()
-            client = self._connected(brokers)
+            client, brokers = self._kept.client(), self._log.brokers()
             topics = client.list(internal=True)
             compacted = self._compacted(client, topics)
         except HeadraceError as error:
-            self._drop()
+            self._kept.drop()
             self._before.clear()
             return LogState(time.monotonic(), None, error)
         self.seen = True
@@ -101,18 +93,6 @@ class LogWatch:
         state = LogState(now, brokers, None, topics, compacted, self._rates(now, ends), self._aside(now, ends))
         self._before.append((now, ends))
         return state
-
-    def _connected(self, brokers: str) -> Topics:
-        if self._client is None or self._address != brokers:
-            self._drop()
-            self._client, self._address = self._log.topics(), brokers
-        return self._client
-
-    def _drop(self) -> None:
-        if self._client is not None:
-            with suppress(Exception):
-                self._client.__exit__(None, None, None)
-        self._client = None
 
     def _compacted(self, client: Topics, topics: tuple[TopicInfo, ...]) -> frozenset[str]:
         same = {topic.name for topic in topics} == {topic.name for topic in self.state.topics}

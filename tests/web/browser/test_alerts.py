@@ -7,8 +7,6 @@ from playwright.sync_api import expect
 
 from headrace.log import Producer, Topics
 
-pytest.importorskip("headrace.alerts")
-
 
 @pytest.fixture
 def alert(name):
