@@ -28,6 +28,9 @@ TUNING: dict[str, str] = {
     # State on disk: it may outgrow memory. Changes are logged, instead of whole files for each batch.
     "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # All stores of the process share this memory; each on its own would take what it likes.
+    "spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage": "true",
+    "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB": "512",
     # One task per core: a stateful batch costs a task for every shuffle partition, however small.
     "spark.sql.shuffle.partitions": str(_CORES),
     # Bad data give null, they do not stop the query.
@@ -36,7 +39,9 @@ TUNING: dict[str, str] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
-    "spark.sql.streaming.numRecentProgressUpdates": "1000",
+    "spark.sql.streaming.numRecentProgressUpdates": "200",
+    # How Spark tells itself what a batch does, which nobody looks at.
+    "spark.sql.ui.explainMode": "simple",
     "spark.sql.streaming.metricsEnabled": "false",
     # Looks after each of Spark's own rewritings of a plan; a batch takes a millisecond longer.
     "spark.sql.lightweightPlanChangeValidation": "false",
@@ -50,6 +55,10 @@ _STATIC: dict[str, str] = {
     "spark.scheduler.mode": "FAIR",
     "spark.scheduler.allocation.file": str(Path(__file__).with_name("pools.xml")),
     "spark.ui.enabled": "false",
+    # Spark remembers a thousand jobs, with all that is to be told of them, also where it has no page to show them.
+    **dict.fromkeys(("spark.ui.retainedJobs", "spark.ui.retainedStages", "spark.sql.ui.retainedExecutions"), "20"),
+    "spark.ui.retainedTasks": "200",
+    "spark.ui.liveUpdate.period": "-1",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     # A part of a batch that Spark would write again by itself starts the stage anew instead, which shuts out the first.
