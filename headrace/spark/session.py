@@ -96,6 +96,7 @@ def session(
         return running
     find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("MALLOC_ARENA_MAX", "4")  # pools of memory that the stores of state take and never give back
     jars = [str(path) for path in provide(locked("spark"), Settings.load().jars)]
     master = master or f"local[{max(_CORES, slots)}]"
     builder = SparkSession.builder.master(master).appName("headrace")

@@ -91,6 +91,7 @@ def backtest(
         UnknownAlertError: The program declares no such alert.
     """
     now = datetime.now(UTC)
+    begin = begin.replace(microsecond=begin.microsecond // 1000 * 1000)  # events have times in milliseconds
     end = min(end or now, now)
     if begin >= end:
         raise ConfigError(f"the history ends at {end.isoformat()}, before it begins at {begin.isoformat()}")
