@@ -18,7 +18,9 @@ from headrace.log.consumer import Consumer
 from headrace.log.event import Event
 from headrace.log.positions import Place
 from headrace.log.topics import Topics
+from headrace.runtime.signals import Signals
 
+_TICK = 0.2  # seconds for an event to come, between two looks whether to go on
 _WORDS: dict[str, Place] = {"start": "earliest", "earliest": "earliest", "end": "latest", "latest": "latest"}
 
 
@@ -99,12 +101,13 @@ def _last(name: str, brokers: str, ends: Any, partition: int | None, key: str | 
 
 
 def _arriving(consumer: Consumer) -> Iterator[Event]:
-    """Yield events as they come, until nobody reads our output any more."""
-    while True:
-        if (event := consumer.poll(0.5)) is not None:
-            yield event
-        elif reader_gone():
-            return
+    """Yield events as they come, until Ctrl-C, or until nobody reads our output any more."""
+    with Signals() as ended:  # an exception may come where it is lost, as in the client's log
+        while not ended.is_set():
+            if (event := consumer.poll(_TICK)) is not None:
+                yield event
+            elif reader_gone():
+                return
 
 
 def _matching(events: Iterable[Event], key: str | None) -> Iterator[Event]:
