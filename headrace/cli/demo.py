@@ -36,9 +36,9 @@ _HISTORY = "25 hours"  # what is compared with
 # for one batch keeps the rest small.
 _LAPTOP = {
     **ONE_TASK,
-    "spark.driver.memory": "1g",
+    "spark.driver.memory": "1400m",
     "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB": "192",
-    "spark.driver.extraJavaOptions": "-Xms1g -Xmn400m -XX:SurvivorRatio=4 -XX:-UseAdaptiveSizePolicy",
+    "spark.driver.extraJavaOptions": "-Xms1400m -Xmn800m -XX:-UseAdaptiveSizePolicy",
 }
 _ENDING = 10.0  # seconds for a child to end
 
