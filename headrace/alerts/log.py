@@ -10,6 +10,7 @@ from typing import Any, Self
 from headrace.alerts import control
 from headrace.alerts.control import Alert
 from headrace.alerts.following import Following
+from headrace.alerts.message import rank
 from headrace.alerts.topics import ALERTS, control_topic, create_control
 from headrace.core.errors import ConfigError, DecodeError, UnknownAlertError
 from headrace.log.connection import connect
@@ -18,7 +19,6 @@ from headrace.log.names import check_topic_name
 from headrace.log.producer import Producer
 from headrace.log.topics import Topics
 
-SEVERITIES = ("critical", "warning", "info")  # the worst first
 _REMEMBERED = 10_000  # events of the history that can be asked for
 _SHORTEST = 4  # characters of an id that may stand for all of it
 
@@ -217,6 +217,5 @@ def _value(event: Event) -> Alert | None:
 
 
 def _badness(alert: Alert) -> tuple[Any, ...]:
-    severity = alert["severity"]
-    rank = SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
-    return alert["silenced_until"] is not None, rank, alert["acked_by"] is not None, alert["since"], alert["id"]
+    silenced, acked = alert["silenced_until"] is not None, alert["acked_by"] is not None
+    return silenced, rank(alert["severity"]), acked, alert["since"], alert["id"]

@@ -80,9 +80,7 @@ class Message:
         }
 
     def _sorted(self) -> Sequence[Mapping[str, Any]]:
-        return sorted(
-            self.alerts, key=lambda alert: (alert["state"] != "firing", _rank(alert["severity"]), alert["at"])
-        )
+        return sorted(self.alerts, key=lambda alert: (alert["state"] != "firing", rank(alert["severity"]), alert["at"]))
 
 
 def plain(text: str) -> str:
@@ -90,7 +88,8 @@ def plain(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
-def _rank(severity: str) -> int:
+def rank(severity: str) -> int:
+    """Return the place of a severity among all, the worst first; one that nobody knows is the last."""
     return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
 
 
