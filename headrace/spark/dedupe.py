@@ -24,6 +24,6 @@ def _(node: Dedupe, ctx: Context) -> DataFrame:
     if ctx.stage.dedupes_alone:
         keyed = keyed.withColumn(_SPAN, F.expr(f"{TIME} + INTERVAL 0 SECONDS")).drop(TIME)
         kept = max(node.within, delay_of(ctx.stage.inputs[0], ctx.stage))
-        keyed = keyed.withWatermark(_SPAN, span(kept)).withColumnRenamed(_SPAN, TIME)
+        keyed = ctx.together(keyed.withWatermark(_SPAN, span(kept)).withColumnRenamed(_SPAN, TIME))
     once = keyed.dropDuplicatesWithinWatermark(keys)
     return once.select(*map(column, visible(frame)), *hidden(once))

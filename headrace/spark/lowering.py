@@ -80,6 +80,14 @@ class Context:
         self.told.append(node)
         return True
 
+    def together(self, rows: DataFrame) -> DataFrame:
+        """Return the rows of an input as one task reads them, where all state lies in one: they need no shuffle.
+
+        Comes after the watermark, which for Spark cuts rows into unknown parts again.
+        """
+        alone = self.stage.stateful and self.spark.conf.get("spark.sql.shuffle.partitions") == "1"
+        return rows.coalesce(1) if alone else rows
+
     @property
     def watched(self) -> bool:
         """Whether the stage's rows carry a watermark, if they have a time."""

@@ -70,6 +70,13 @@ _STATIC: dict[str, str] = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 
+# What one process hands to itself needs no packing.
+_ONE_PROCESS = {
+    "spark.broadcast.compress": "false",
+    "spark.broadcast.checksum": "false",
+    "spark.shuffle.compress": "false",
+}
+
 POOL, SOON, LATER = "spark.scheduler.pool", "soon", "later"
 
 # Each task costs time, however few rows it has; of many programs that run beside each other, none needs all cores.
@@ -105,6 +112,7 @@ def session(
     settings = {**_STATIC, **TUNING, "spark.sql.warehouse.dir": tempfile.gettempdir(), "spark.jars": ",".join(jars)}
     if master.startswith("local["):  # Hadoop's own starts a process for each file that is written, to chmod it
         settings["spark.hadoop.fs.file.impl"] = _FILES
+        settings |= _ONE_PROCESS
         settings["spark.driver.extraClassPath"] = next(jar for jar in jars if "local-fs" in jar)
     for name, value in {**settings, **(options or {})}.items():
         builder = builder.config(name, value)

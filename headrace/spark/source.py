@@ -81,7 +81,7 @@ def _(node: Source, ctx: Context) -> DataFrame:
             wrong, why = _skewed(node.correction)
             bad, reason = bad | wrong, F.when(~bad & wrong, why).otherwise(reason)
     parsed = _Parsed(rows, names, bad, reason, beat, ctx.tells(node))
-    return _finish(parsed, ctx, delay_of(node, ctx.stage) if clock else None)
+    return ctx.together(_finish(parsed, ctx, delay_of(node, ctx.stage) if clock else None))
 
 
 def _table(node: Source, raw: DataFrame, ctx: Context) -> DataFrame:
@@ -120,7 +120,7 @@ def _changes(rows: DataFrame, node: Source | Through, ctx: Context, bad: Column,
     if ctx.dates:
         rows = rows.withColumn("__when", F.when(_beat(ctx), _beat_time()).otherwise(F.col(VERSION)))
     parsed = _Parsed(rows, [*node.schema], bad, reason, _beat(ctx), ctx.tells(node))
-    return _finish(parsed, ctx, timedelta(0) if ctx.dates else None, (GONE, VERSION))
+    return ctx.together(_finish(parsed, ctx, timedelta(0) if ctx.dates else None, (GONE, VERSION)))
 
 
 def _keys(names: tuple[str, ...], kinds: Mapping[str, str]) -> dict[str, Column]:
@@ -170,7 +170,7 @@ def _(node: Through, ctx: Context) -> DataFrame:
         told = F.col(TIME if node.timed else "__timestamp")
         rows = rows.withColumn("__when", F.when(beat, _beat_time()).otherwise(told)).drop(TIME)
     delay = delay_of(node, ctx.stage) if timed else None
-    return _finish(_Parsed(rows, list(node.schema), bad, reason, beat, ctx.tells(node)), ctx, delay)
+    return ctx.together(_finish(_Parsed(rows, list(node.schema), bad, reason, beat, ctx.tells(node)), ctx, delay))
 
 
 def _raw(ctx: Context, topic: str, start: str, whole: bool = False) -> DataFrame:
