@@ -1,6 +1,5 @@
 """headrace demo: the retail mesh, end to end, with the dashboard."""
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -17,7 +16,8 @@ import typer
 
 import headrace
 from headrace.cli.output import say
-from headrace.core.errors import AlreadyRunningError, ConfigError, HeadraceError, SetupError
+from headrace.core.errors import AlreadyRunningError, HeadraceError, SetupError
+from headrace.core.lock import held
 from headrace.core.settings import Settings
 from headrace.log.broker.cluster import Cluster
 from headrace.log.consumer import Consumer
@@ -78,7 +78,9 @@ def _broker(keep: bool) -> Iterator[None]:
     """Have a broker of our own, with nothing in it."""
     base = Settings.load().home.absolute()
     home = base / _HOME
-    with _only_one(base):
+    with held(base / "demo.lock") as ours:
+        if not ours:
+            raise AlreadyRunningError(f"a demo runs already in {base}; end that one first")
         Cluster(Settings.load(home=home)).erase()
         shutil.rmtree(home, ignore_errors=True)
         os.environ["HEADRACE_HOME"] = str(home)  # for all that we start
@@ -95,21 +97,6 @@ def _broker(keep: bool) -> Iterator[None]:
             state = f"runs on at {address}" if keep else "is stopped"
             say(f"The broker {state}; invoices and results stay until the next demo. See them again:")
             say(f"  {prefix} up && {prefix} topic tail rewards --no-follow")
-
-
-@contextmanager
-def _only_one(base: Path) -> Iterator[None]:
-    try:
-        base.mkdir(parents=True, exist_ok=True)
-        lock = (base / "demo.lock").open("a")
-    except OSError as error:
-        raise ConfigError(f"{base} cannot be written: {error.strerror}; set HEADRACE_HOME") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise AlreadyRunningError(f"a demo runs already in {base}; end that one first") from None
-        yield
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Programs seen and steered from other processes, by files in their home."""
 
-import fcntl
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -12,7 +11,7 @@ import orjson
 
 from headrace.core.errors import QueryError, UnknownQueryError
 from headrace.core.settings import Settings
-from headrace.runtime.home import PROGRAMS, write_json
+from headrace.runtime.home import PROGRAMS, runs, write_json
 
 STATUS = "status.json"
 TOPOLOGY = "topology.json"  # beside the status, as `App.describe` tells it
@@ -23,7 +22,7 @@ _ORDERS = "orders"
 def programs(settings: Settings) -> Iterator[dict[str, Any]]:
     """Yield the status of every program that runs here now."""
     for path in sorted((settings.home / PROGRAMS).glob(f"*/*/{STATUS}")):
-        if _runs(path.parent):
+        if runs(path.parent):
             try:
                 yield {**orjson.loads(path.read_bytes()), "folder": str(path.parent)}
             except (OSError, orjson.JSONDecodeError):
@@ -45,7 +44,7 @@ def fallen(settings: Settings) -> Iterator[dict[str, Any]]:
     The error is None of one that was killed: it had no time to say why.
     """
     for path in sorted((settings.home / PROGRAMS).glob("*/*/*.json")):
-        if path.name in (STATUS, FAILED) and not _runs(path.parent):
+        if path.name in (STATUS, FAILED) and not runs(path.parent):
             try:
                 ended = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat()
                 yield {"error": None, **orjson.loads(path.read_bytes()), "ended": ended}
@@ -73,7 +72,7 @@ def order(settings: Settings, name: str, verb: str, patience: float = 60.0) -> N
     write_json(path, {"verb": verb, "stage": stage["stage"]})
     deadline = time.monotonic() + patience
     while path.exists():
-        if time.monotonic() > deadline or not _runs(Path(stage["folder"])):
+        if time.monotonic() > deadline or not runs(Path(stage["folder"])):
             path.unlink(missing_ok=True)
             raise QueryError(f"the program of {name!r} does not answer; see 'headrace query describe {name}'")
         time.sleep(0.05)
@@ -87,15 +86,3 @@ def orders(folder: Path) -> Iterator[tuple[Path, str, str]]:
             yield path, told["verb"], told["stage"]
         except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
             path.unlink(missing_ok=True)
-
-
-def _runs(folder: Path) -> bool:
-    """Whether some process holds the program's lock."""
-    try:
-        with (folder / "lock").open("r+") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False

@@ -1,20 +1,21 @@
 """What a program remembers between two runs, and who may run it: one process at a time."""
 
 import difflib
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
 
-from headrace.core.errors import AlreadyRunningError, ConfigError, StateChangedError
+from headrace.core.errors import AlreadyRunningError, StateChangedError
+from headrace.core.lock import held, holder, is_held
 from headrace.core.settings import Settings
 from headrace.plan.stages import Stage
 
 PROGRAMS = "programs"
+_LOCK = "lock"
 
 
 class Home:
@@ -26,7 +27,6 @@ class Home:
         base = checkpoints or settings.checkpoints
         self._base = f"{base.rstrip('/')}/{program}/{version}" if base else str(self.folder / "checkpoints")
         self._program = program
-        self._held: IO[str] | None = None
 
     def checkpoint(self, stage: str) -> str:
         """Return where Spark keeps offsets and state of a stage."""
@@ -35,23 +35,13 @@ class Home:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep other processes from running the same program."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = (self.folder / "lock").open("a+")
-        except OSError as error:
-            raise ConfigError(f"{self.folder} cannot be written: {error.strerror}; set HEADRACE_HOME") from None
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                lock.seek(0)
+        lock = self.folder / _LOCK
+        with held(lock) as ours:
+            if not ours:
                 raise AlreadyRunningError(
-                    f"the program {self._program!r} runs already, as process {lock.read().strip() or '?'}; stop that "
-                    "one first, or start another version="
-                ) from None
-            lock.truncate(0)
-            lock.write(str(os.getpid()))
-            lock.flush()
+                    f"the program {self._program!r} runs already, as process {holder(lock)}; stop that one first, or "
+                    "start another version="
+                )
             yield
 
     def remember(self, stage: Stage) -> None:
@@ -78,6 +68,11 @@ def _changed(stage: Stage, before: list[str], now: list[str]) -> StateChangedErr
     if stage.where:
         error.add_note(f"declared at {stage.where}")
     return error
+
+
+def runs(folder: Path) -> bool:
+    """Whether some process runs the program of a folder."""
+    return is_held(folder / _LOCK)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -1,14 +1,11 @@
 """The files of a view: who may write them, and what becomes of damaged ones."""
 
-import fcntl
 import hashlib
-import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from headrace.core.errors import ConfigError
+from headrace.core.lock import held, holder
 
 _BESIDE = ("-wal", "-shm", "")  # the file itself last: a log that outlived its file would be played into the next one
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -22,34 +19,14 @@ def store_path(folder: Path, topic: str) -> Path:
     return folder / f"{topic}.db"
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[bool]:
+def writing(path: Path) -> AbstractContextManager[bool]:
     """Keep other processes from writing a store; False if one does already."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = _lock(path).open("a+")
-    except OSError as error:
-        raise ConfigError(
-            f"{path.parent} cannot be written: {error.strerror}; give folder=, or HEADRACE_HOME"
-        ) from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
-        yield True
+    return held(_lock(path), "give folder=, or HEADRACE_HOME")
 
 
 def writer(path: Path) -> str:
     """Return the id of the process that writes a store, or wrote it last."""
-    try:
-        return _lock(path).read_text().strip() or "?"
-    except OSError:
-        return "?"
+    return holder(_lock(path))
 
 
 def damaged(error: sqlite3.Error) -> bool:

@@ -1,20 +1,19 @@
 """What the dashboard keeps in the home folder: its token, its address, and that it runs."""
 
-import fcntl
 import html
 import os
 import re
 import secrets
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
 
-from headrace.core.errors import AlreadyRunningError, ConfigError
+from headrace.core import lock
+from headrace.core.errors import AlreadyRunningError
 
 TOKEN = "ui.token"
 _ADDRESS, _LOCK, _PAGE = "ui.json", "ui.lock", "ui.html"
@@ -53,13 +52,8 @@ def held(home: Path) -> Iterator[None]:
     Raises:
         AlreadyRunningError: There is another.
     """
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        lock = (home / _LOCK).open("a+")
-    except OSError as error:
-        raise ConfigError(f"{home} cannot be written: {error.strerror}; set HEADRACE_HOME") from None
-    with lock:
-        if not _locked(lock):
+    with lock.held(home / _LOCK) as ours:
+        if not ours:
             where = (running(home) or {}).get("url", "an address that it has not told yet")
             raise AlreadyRunningError(f"the dashboard of {home} runs already, at {where}")
         try:
@@ -69,17 +63,6 @@ def held(home: Path) -> Iterator[None]:
                 (home / name).unlink(missing_ok=True)
 
 
-def _locked(lock: IO[str]) -> bool:
-    """Lock a file; one who only looks whether it is locked holds it for a moment, too."""
-    for pause in (0.05, 0.1, 0.2, 0.0):
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            time.sleep(pause)
-    return False
-
-
 def announce(home: Path, url: str) -> None:
     """Note where the dashboard is, for `running`."""
     write_private(home / _ADDRESS, orjson.dumps({"url": url, "pid": os.getpid()}).decode())
@@ -87,13 +70,7 @@ def announce(home: Path, url: str) -> None:
 
 def running(home: Path) -> dict[str, Any] | None:
     """Return the address (``url``) and process (``pid``) of the dashboard of a home, if it runs."""
-    try:
-        with (home / _LOCK).open("r+") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return None
-    except BlockingIOError:
-        pass
-    except OSError:
+    if not lock.is_held(home / _LOCK):
         return None
     try:
         told = orjson.loads((home / _ADDRESS).read_bytes())
