@@ -1,7 +1,7 @@
 """Writing events to topics."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,6 @@ from headrace.core.errors import (
     BufferFullError,
     ConfigError,
     DeliveryError,
-    EncodeError,
     EventTooLargeError,
     HeadraceError,
     TransactionError,
@@ -27,11 +26,11 @@ from headrace.log.client import logger, open_client, partitions_of
 from headrace.log.connection import connect
 from headrace.log.event import EVENT_TIME
 from headrace.log.names import check_topic_name
+from headrace.log.packing import Headers, packed, pairs, stamp
 
 if TYPE_CHECKING:
     from headrace.log.consumer import Consumer
 
-Headers = Mapping[str, str | bytes] | Sequence[tuple[str, str | bytes | None]]
 OnFull = Literal["block", "drop", "error"]
 LARGEST = 1_000_000  # bytes of an event with its key and headers
 DEFAULTS = {
@@ -169,13 +168,13 @@ class Producer:
         if key is not None:
             key = encode(key)
         if event_time is not None:
-            headers = [*_pairs(headers or {}), (EVENT_TIME, str(_stamp(event_time)))]
-        packed = None if headers is None else _headers(headers)
+            headers = [*pairs(headers or {}), (EVENT_TIME, str(stamp(event_time)))]
+        ready = None if headers is None else packed(headers)
         try:
-            if packed is None:
+            if ready is None:
                 self._produce(topic, data, key, partition)
             else:
-                self._produce(topic, data, key, partition, headers=packed, timestamp=_stamp(event_time))
+                self._produce(topic, data, key, partition, headers=ready, timestamp=stamp(event_time))
         except TypeError as error:
             raise ConfigError(f"an event for {topic!r} cannot be sent: {error}") from None
         except (BufferError, KafkaException) as error:
@@ -185,8 +184,8 @@ class Producer:
                 data,
                 key,
                 partition,
-                headers=_headers(headers or {}),
-                timestamp=_stamp(event_time),
+                headers=packed(headers or {}),
+                timestamp=stamp(event_time),
             )
             return self._refused(error, topic, len(data or b"") + len(key or b""), again)
         if not self._count() % _SERVE_EVERY:
@@ -400,30 +399,3 @@ class Producer:
         self._failures = []  # events of an aborted transaction are not lost: they never were
         if consumer is not None:
             consumer.rewind()
-
-
-def _pairs(given: Headers) -> Sequence[tuple[str, str | bytes | None]]:
-    return list(given.items()) if isinstance(given, Mapping) else given
-
-
-def _headers(given: Headers) -> list[tuple[str, str | bytes | None]]:
-    """Return headers as the client takes them; it does not survive names that are no text."""
-    pairs = _pairs(given)
-    for name, value in pairs:
-        if not _is_name(name) or not isinstance(value, str | bytes | None):
-            raise EncodeError(f"a header is a name and text or bytes, not {name!r}: {value!r}")
-    return [(name, encode(value)) for name, value in pairs]
-
-
-def _is_name(name: object) -> bool:
-    try:
-        return isinstance(name, str) and "\0" not in name and name.encode() is not None
-    except UnicodeEncodeError:
-        return False
-
-
-def _stamp(time: datetime | None) -> int:
-    try:
-        return 0 if time is None else int(time.timestamp() * 1000)
-    except (AttributeError, OverflowError, ValueError):
-        raise EncodeError(f"event_time must be a datetime that a clock can show, not {time!r}") from None
