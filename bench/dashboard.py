@@ -5,13 +5,11 @@ Run it alone: ``python -m bench.dashboard``.
 
 import os
 import re
-import subprocess
 import tempfile
 import threading
 import time
 import uuid
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 from playwright.sync_api import Page, sync_playwright
@@ -20,11 +18,10 @@ from headrace.core.settings import Settings
 from headrace.log import Producer, Topics
 from headrace.log.broker.cluster import Cluster
 from headrace.web.serving import Serving
+from scripts.chromium import launch
 
 RATE = 500  # events a second
 WARM, SECONDS = 5.0, 30.0
-_SCRIPT = Path(__file__).parent.parent / "scripts" / "chromium.sh"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 
 
 @dataclass(frozen=True)
@@ -36,17 +33,12 @@ class Figures:
     received: int
 
 
-def chromium() -> str:
-    """Return the path of a browser, installed if there is none."""
-    return subprocess.run([_SCRIPT], capture_output=True, text=True, check=True).stdout.strip().splitlines()[-1]
-
-
 def measure() -> Figures:
     topic = f"bench-{uuid.uuid4()}"
     with Topics() as topics:
         topics.create(topic)
     with Serving(Settings.load()) as ui, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        browser = launch(playwright)
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.goto(ui.link)
         page.goto(f"{ui.url}#/topics/{topic}")

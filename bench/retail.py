@@ -26,10 +26,10 @@ from typing import Any
 import psutil
 from playwright.sync_api import Page, sync_playwright
 
-from bench.dashboard import FLAGS, chromium
 from headrace.core.settings import Settings
 from headrace.log import Consumer, Producer
 from headrace.log.broker.cluster import Cluster
+from scripts.chromium import launch
 
 RATE = 1000  # invoices a second
 MINUTES = 5.0
@@ -114,7 +114,7 @@ def _demo(home: Path, rate: int) -> Iterator[tuple[str, float]]:
 @contextmanager
 def _page(link: str) -> Iterator[Page]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        browser = launch(playwright)
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.goto(link)
         page.locator("#page h1, #page h2").first.wait_for()

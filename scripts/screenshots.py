@@ -2,21 +2,22 @@
 
 Without options it takes the dashboard of this home; with ``--url``, ``--token`` and ``--folder`` another one, to
 elsewhere, and with ``--every`` light and dark, at the width of a desk and of a phone.
+
+Run it: ``python -m scripts.screenshots``.
 """
 
 import argparse
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from scripts.chromium import launch
+
 ROOT = Path(__file__).parent.parent
 MOST = 150_000  # bytes of a picture
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-FLAGS += ["--disable-component-update", "--disable-sync"]
 Options = argparse.Namespace
 DESK, PHONE = (1280, 800), (360, 740)
 
@@ -31,9 +32,8 @@ def main() -> None:
         home = Settings.load().home
         url, token = json.loads((home / "ui.json").read_text())["url"].split("/#")[0], (home / "ui.token").read_text()
     options.folder.mkdir(parents=True, exist_ok=True)
-    path = subprocess.run([ROOT / "scripts" / "chromium.sh"], capture_output=True, text=True, check=True).stdout
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path.strip().splitlines()[-1], args=FLAGS)
+        browser = launch(playwright)
         for size, scheme in looks(options.every):
             take(browser, url.rstrip("/"), token.strip(), size=size, scheme=scheme, options=options)
         browser.close()

@@ -1,36 +1,21 @@
 """A real Chromium, and a page of the dashboard in it that remembers what went wrong."""
 
-import subprocess
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, expect
 
-SCRIPT = Path(__file__).parents[3] / "scripts" / "chromium.sh"
-FLAGS = (
-    "--no-sandbox",  # tests run as root in containers
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+from scripts import chromium
+
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
 _PATIENCE = 20_000  # milliseconds for something to appear: the broker may have hundreds of topics of other tests
 expect.set_options(timeout=_PATIENCE)
 
 
-def find() -> str:
-    """Return the path of a Chromium; where there can be none, the tests are skipped, and say so."""
-    done = subprocess.run([str(SCRIPT)], capture_output=True, text=True, timeout=600, check=False)
-    if done.returncode:
-        pytest.skip(f"NO BROWSER, so the dashboard is not tested: {done.stderr.strip()[-500:]}")
-    return done.stdout.strip().splitlines()[-1]
-
-
 def launch(playwright: Playwright) -> Browser:
-    return playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
+    """Start a Chromium; where there can be none, the tests are skipped, and say so."""
+    try:
+        return chromium.launch(playwright)
+    except chromium.NoBrowserError as error:
+        pytest.skip(f"NO BROWSER, so the dashboard is not tested: {error}")
 
 
 class Tab:
