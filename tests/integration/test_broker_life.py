@@ -124,6 +124,16 @@ def test_a_port_taken_meanwhile_is_replaced(own, port):
         assert getattr(own.nodes()[0], port) != getattr(node, port)
 
 
+def test_why_a_broker_does_not_start_is_told(own):
+    own.up()
+    own.down()
+    [node] = own.nodes()
+    [known] = node.folder.rglob("meta.properties")
+    known.write_text("version=99\n")
+    with pytest.raises(BrokerStartError, match=r"broker 1 did not start\. The end of its log(.|\n)*Exception: .*99"):
+        own.up()
+
+
 def test_a_broker_that_died_is_told_and_started_again(own, kill):
     address = own.up()
     write(address, "orders", [1, 2])

@@ -189,6 +189,18 @@ def test_a_program_goes_on_where_it_was(app, source, name):
     assert [row.value["total"] for row in read(f"{name}-sums")] == [1, 3]
 
 
+@pytest.mark.parametrize(("before", "after"), [("2", "1"), ("1", "2")])
+def test_state_stays_as_it_was_cut_when_the_tasks_change(source, name, before, after):
+    for tasks in (before, after):
+        app = hr.App(name, spark={"spark.sql.shuffle.partitions": tasks})
+        events = app.stream(source, schema="k string, n int")
+        events.group_by("k").agg(total="sum(n)").to(f"{name}-totals")
+        send(source, [{"k": f"k{n % 7}", "n": n} for n in range(70)], key="k")
+        app.run(drain=True)
+    latest = {row.key: row.value["total"] for row in read(f"{name}-totals")}
+    assert latest == {f"k{rest}": 2 * sum(range(rest, 70, 7)) for rest in range(7)}
+
+
 def test_a_changed_step_is_refused_with_the_difference_and_another_version_starts_anew(app, source, name):
     windowed(app, source, f"{name}-sums")
     send(source, [event("a", 1, 0), event("a", 1, 30)])

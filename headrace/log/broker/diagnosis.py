@@ -1,5 +1,6 @@
 """Why a broker ended, in the user's words, from its log."""
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from headrace.core.errors import BrokerStartError
 from headrace.log.broker import process
 from headrace.log.broker.node import Node
 
+_ORDINARY = re.compile(r"\d{4}-|\s|$")  # a line with its time, or within a trace; others name an exception
 _TAIL = 200_000  # bytes of the log in which the reason stands
 _REASONS = {
     "No space left on device": "its disk is full; free some room, or set HEADRACE_HOME to a folder on another disk",
@@ -32,9 +34,9 @@ def diagnose(nodes: Iterable[Node]) -> BrokerStartError | None:
 
 
 def last_lines(node: Node, count: int = 5) -> list[str]:
-    """Return what the broker's last run said at its end: its errors, if there were any, else its last lines."""
+    """Return what the broker's last run said at its end: its errors and their causes, or else its last lines."""
     lines = _last_run(node).splitlines()
-    loud = [line for line in lines if " ERROR " in line or " FATAL " in line]
+    loud = [line for line in lines if " ERROR " in line or " FATAL " in line or not _ORDINARY.match(line)]
     return (loud or lines)[-count:]
 
 
