@@ -109,14 +109,15 @@ function headline(figures, api) {
   const words = [change === null ? "" : `${percent(change)} on an hour ago`, cents && day ? `${percent(cents / day - 1)} on a day ago` : ""];
   return [
     [euros(soFar), "and growing"],
-    [euros(cents), words.filter(Boolean).join(", "), change === null ? "" : change < 0 ? "down" : "up"],
+    [euros(cents), words.filter(Boolean).join(", "), whole(change) < 0 ? "down" : whole(change) > 0 ? "up" : ""],
     [api.format.count(sales), "of all shops"],
     [api.format.count(figures.rewarded), "since this page was opened"],
     [api.format.count(figures.suspected), "since this page was opened"],
   ];
 }
 
-const percent = (part) => `${part < 0 ? "−" : "+"}${Math.abs(part * 100).toFixed(0)} %`;
+const whole = (part) => Math.round(part * 100);
+const percent = (part) => `${["−", "±", "+"][Math.sign(whole(part)) + 1]}${Math.abs(whole(part))} %`;
 
 function bars(rows, label) {
   const most = rows[0]?.cents || 1;

@@ -18,6 +18,7 @@ SLICE = timedelta(minutes=2)  # of the past that may be sent in any order
 _MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
 _DENSE, _BEFORE = timedelta(minutes=65), timedelta(minutes=5)  # of the hours that are there whole
 _THIN = 15  # minutes
+_ON_THE_WAY = timedelta(seconds=5)  # clocks are corrected by as much; nothing may slip into the next minute
 _LINES = 8
 AVERAGE = 1500  # cents of an invoice
 _PLAIN = [product for product in PRODUCTS if product.cents < 2_000]
@@ -43,11 +44,13 @@ class History:
 
     def _sold(self, begin: datetime, rate: float) -> Iterator[Sent]:
         minute = begin.replace(second=0, microsecond=0) + _MINUTE
-        while minute + _MINUTE <= self._end:
+        while minute < self._end:
             if self._wanted(minute):
+                passed = min(_MINUTE, self._end - minute)  # less in the minute in which the present begins
                 for shop, part in _parts(minute):
-                    at = minute + self._chance.randrange(60_000) * timedelta(milliseconds=1)
-                    yield Sent(self._end, TILLS, shop.id, self._invoice(shop, part * rate * 60, at), happened=at)
+                    at = minute + self._chance.random() * min(passed, _MINUTE - _ON_THE_WAY)
+                    invoices = part * rate * passed.total_seconds()
+                    yield Sent(self._end, TILLS, shop.id, self._invoice(shop, invoices, at), happened=at)
             minute += _MINUTE
 
     def _wanted(self, minute: datetime) -> bool:

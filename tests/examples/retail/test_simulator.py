@@ -170,6 +170,17 @@ def test_the_past_is_there_to_compare_with():
     assert set(Truth().add(past).stock.values()) == {0}  # supplied as much as was sold
 
 
+def test_the_past_goes_on_to_the_second_in_which_the_present_begins():
+    now = BEGIN + timedelta(seconds=45)
+    sold = invoices(World(1, now).history(timedelta(hours=1), 100))
+    assert max(e.happened for e in sold) < now
+    assert not [e for e in sold if e.happened.second >= 55]  # what is on the way for a moment stays in its minute
+    cents = Counter()
+    for event in sold:
+        cents[event.happened.replace(second=0, microsecond=0)] += event.value["cents"]
+    assert cents[BEGIN] == pytest.approx(0.75 * cents[BEGIN - MINUTE], rel=0.2)
+
+
 def test_what_was_due_before_is_stamped_when_it_is_sent():
     event = invoices(World(1, BEGIN).history(timedelta(hours=1), 10))[0]
     now = BEGIN + timedelta(hours=3)
