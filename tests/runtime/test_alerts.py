@@ -119,7 +119,8 @@ def test_a_rule_is_tried_over_the_history_and_nothing_is_written(app, name, sour
     for n, (shop, units) in enumerate(rows):
         send(source, [{"shop": shop, "units": units, "at": f"2024-05-01T10:00:0{n}Z"}], "shop")
     found = backtest(app, "low", between)
-    assert [(one["key"]["shop"], one["message"]) for one in found.alerts] == [("a", "a: 3"), ("b", "b: 5")]
+    assert found.rows == 4, found
+    assert [(one["key"]["shop"], one["message"]) for one in found.alerts] == [("a", "a: 3"), ("b", "b: 5")], found
     assert found.alerts[0]["resolved"] - found.alerts[0]["fired"] == timedelta(seconds=2)
     assert (found.fired, found.resolved, found.rows, found.resolution) == (2, 1, 4, None)
     with Topics() as topics:
