@@ -178,15 +178,8 @@ class Producer:
         except TypeError as error:
             raise ConfigError(f"an event for {topic!r} cannot be sent: {error}") from None
         except (BufferError, KafkaException) as error:
-            again = partial(
-                self._produce,
-                topic,
-                data,
-                key,
-                partition,
-                headers=packed(headers or {}),
-                timestamp=stamp(event_time),
-            )
+            sent = partial(self._produce, topic, data, key, partition)
+            again = partial(sent, headers=ready or [], timestamp=stamp(event_time))
             return self._refused(error, topic, len(data or b"") + len(key or b""), again)
         if not self._count() % _SERVE_EVERY:
             self._client.poll(0)

@@ -81,7 +81,7 @@ def _(node: Source, ctx: Context) -> DataFrame:
             wrong, why = _skewed(node.correction)
             bad, reason = bad | wrong, F.when(~bad & wrong, why).otherwise(reason)
     parsed = _Parsed(rows, names, bad, reason, beat, ctx.tells(node))
-    return ctx.together(_finish(parsed, ctx, delay_of(node, ctx.stage) if clock else None))
+    return _finish(parsed, ctx, delay_of(node, ctx.stage) if clock else None)
 
 
 def _table(node: Source, raw: DataFrame, ctx: Context) -> DataFrame:
@@ -120,7 +120,7 @@ def _changes(rows: DataFrame, node: Source | Through, ctx: Context, bad: Column,
     if ctx.dates:
         rows = rows.withColumn("__when", F.when(_beat(ctx), _beat_time()).otherwise(F.col(VERSION)))
     parsed = _Parsed(rows, [*node.schema], bad, reason, _beat(ctx), ctx.tells(node))
-    return ctx.together(_finish(parsed, ctx, timedelta(0) if ctx.dates else None, (GONE, VERSION)))
+    return _finish(parsed, ctx, timedelta(0) if ctx.dates else None, (GONE, VERSION))
 
 
 def _keys(names: tuple[str, ...], kinds: Mapping[str, str]) -> dict[str, Column]:
@@ -170,7 +170,7 @@ def _(node: Through, ctx: Context) -> DataFrame:
         told = F.col(TIME if node.timed else "__timestamp")
         rows = rows.withColumn("__when", F.when(beat, _beat_time()).otherwise(told)).drop(TIME)
     delay = delay_of(node, ctx.stage) if timed else None
-    return ctx.together(_finish(_Parsed(rows, list(node.schema), bad, reason, beat, ctx.tells(node)), ctx, delay))
+    return _finish(_Parsed(rows, list(node.schema), bad, reason, beat, ctx.tells(node)), ctx, delay)
 
 
 def _raw(ctx: Context, topic: str, start: str, whole: bool = False) -> DataFrame:
@@ -233,11 +233,11 @@ def _finish(parsed: _Parsed, ctx: Context, delay: timedelta | None, also: tuple[
         if VERSION not in also:
             keep.append((F.col("__when") if delay is not None else F.col("__timestamp")).alias(VERSION))
     if not watched:
-        return rows.filter(~beat).select(keep) if ctx.heartbeat else rows.select(keep)
+        return ctx.together(rows.filter(~beat).select(keep) if ctx.heartbeat else rows.select(keep))
     assert delay is not None
     timed = rows.select(*keep, beat.alias("__beat")).withWatermark(TIME, span(delay + ctx.waits))
     # No filter may go below the watermark: heartbeats, and events that are filtered out, move time too.
-    return timed.filter(once(~F.col("__beat"))).drop("__beat")
+    return ctx.together(timed.filter(once(~F.col("__beat"))).drop("__beat"))
 
 
 def _place(ctx: Context) -> list[Column]:
