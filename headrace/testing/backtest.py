@@ -27,6 +27,7 @@ from headrace.testing.driver import TestDriver
 
 _ROWS = 50_000  # of a slice of the history
 _MOST, _LEAST = 100, 25  # slices; the least where stages follow each other, whose rows have the times of slices
+_WITHIN = timedelta(microseconds=999)  # of a millisecond that has begun: what was written in it may have been written
 _COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
 _NOTHING: Callable[[int, int], None] = lambda done, of: None  # noqa: E731 - a default
 Row = dict[str, Any]
@@ -83,7 +84,7 @@ def backtest(
         program: The `App`; it need not run.
         rule: The name of the alert.
         begin: From when on.
-        end: Until when; now unless given.
+        end: Until when; all that there is unless given.
         brokers: ``host:port,…``; what is configured, or the managed broker, unless given.
         progress: Called with the slices of the history that are done, and how many there are.
 
@@ -91,8 +92,7 @@ def backtest(
         UnknownAlertError: The program declares no such alert.
     """
     now = datetime.now(UTC)
-    begin = begin.replace(microsecond=begin.microsecond // 1000 * 1000)  # events have times in milliseconds
-    end = min(end or now, now)
+    begin, end = _millisecond(begin), _millisecond(min(end or now, now) + _WITHIN)
     if begin >= end:
         raise ConfigError(f"the history ends at {end.isoformat()}, before it begins at {begin.isoformat()}")
     part = _Part(program, rule)
@@ -209,6 +209,11 @@ class _Replay(TestDriver):
         super()._collect(stage, batch)
         if stage.output.name != self._topic:
             self._written[stage.output.name].clear()  # the stages that read it have it in files
+
+
+def _millisecond(time: datetime) -> datetime:
+    """Return the beginning of a time's millisecond: finer than that the log does not tell when events were written."""
+    return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 
 def _needed(stage: Stage, stages: Sequence[Stage]) -> tuple[Stage, ...]:

@@ -1,5 +1,6 @@
 """The managed broker's life: started, found, moved, refused, stopped."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -122,6 +123,15 @@ def test_a_port_taken_meanwhile_is_replaced(own, port):
         address = own.up()
         assert read(address, "orders") == [1]
         assert getattr(own.nodes()[0], port) != getattr(node, port)
+
+
+def test_the_ports_of_a_broker_are_not_among_those_that_the_system_gives_away(own):
+    own.up()
+    [node] = own.nodes()
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(20)]
+        given = [server.getsockname()[1] for server in servers]
+    assert max(node.port, node.controller_port) < min(given)
 
 
 def test_why_a_broker_does_not_start_is_told(own):

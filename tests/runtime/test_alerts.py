@@ -22,6 +22,13 @@ def alerts(name):
     return f"{name}-alerts"
 
 
+def just_after(topic):
+    """Return a time after all that was written to a topic, once the clock is past it."""
+    time = max(event.timestamp for event in read(topic)) + timedelta(milliseconds=1)
+    until(lambda: datetime.now(UTC) > time)
+    return time
+
+
 def settings_with(monkeypatch, **alerts):
     real = Settings.load
     monkeypatch.setattr(Settings, "load", lambda *a, **k: real(*a, **{"alerts": AlertSettings(**alerts), **k}))
@@ -114,7 +121,7 @@ def test_a_rule_is_tried_over_the_history_and_nothing_is_written(app, name, sour
     hr.Alert("low", sales, per="shop", when="units < 10", message="{shop}: {units}", to=alerts)
     hr.Alert("other", sales, when="units < 100", to=alerts)
     send(source, [{"shop": "early", "units": 1, "at": "2024-05-01T09:00:00Z"}], "shop")
-    between = datetime.now(UTC)
+    between = just_after(source)
     rows = [("a", 3), ("b", 30), ("a", 40), ("b", 5)]
     for n, (shop, units) in enumerate(rows):
         send(source, [{"shop": shop, "units": units, "at": f"2024-05-01T10:00:0{n}Z"}], "shop")
@@ -133,13 +140,23 @@ def test_a_rule_is_tried_over_the_history_and_nothing_is_written(app, name, sour
         backtest(app, "low", between, between - timedelta(hours=1))
 
 
+def test_the_history_ends_within_a_millisecond_and_what_was_written_in_it_counts(app, source, alerts):
+    hr.Alert("low", app.stream(source, schema=SCHEMA, event_time="at"), per="shop", when="units < 10", to=alerts)
+    send(source, [{"shop": "a", "units": 3, "at": "2024-05-01T10:00:00Z"}], "shop")
+    [event] = read(source)
+    before = event.timestamp - timedelta(hours=1)
+    assert backtest(app, "low", before, event.timestamp + timedelta(microseconds=1)).fired == 1
+    assert backtest(app, "low", event.timestamp + timedelta(microseconds=999)).fired == 1
+    assert backtest(app, "low", before, event.timestamp).fired == 0
+
+
 def test_a_rule_over_what_the_program_computes_is_tried_with_all_that_was_before(app, name, source, alerts):
     sales = app.stream(source, schema=SCHEMA, event_time="at")
     units = sales.group_by("shop").agg(units="sum(units)")
     units.to(f"{name}-units")
     hr.Alert("many", units, when="units > 10", to=alerts)
     send(source, [{"shop": "a", "units": 8, "at": "2024-05-01T09:00:00Z"}], "shop")
-    between = datetime.now(UTC)
+    between = just_after(source)
     send(source, [{"shop": "a", "units": 8, "at": "2024-05-01T10:00:00Z"}], "shop")
     found = backtest(app, "many", between)
     assert [one["key"] for one in found.alerts] == [{"shop": "a"}]

@@ -2,8 +2,10 @@
 
 import base64
 import fcntl
+import itertools
 import json
 import os
+import random
 import shutil
 import socket
 import uuid
@@ -24,6 +26,7 @@ from headrace.log.broker.readiness import wait_until_ready
 
 _ROOM = 256 * 1024 * 1024  # free bytes that a broker needs before it is started
 _PORT_TRIES = 3
+_PORTS = range(20_000, 32_000)  # systems give connections their ports from 32,768 on
 MOST = 9
 
 
@@ -258,11 +261,12 @@ def _cannot_write(home: Path, error: OSError) -> BrokerStartError:
 
 
 def _free_ports(count: int) -> list[int]:
-    probes = [socket.create_server((HOST, 0)) for _ in range(count)]
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
+    """Return free ports that no outgoing connection is ever given: those could take them before the broker is up."""
+    drawn = random.sample(_PORTS, len(_PORTS))
+    free = list(itertools.islice((port for port in drawn if not _taken(port)), count))
+    if len(free) < count:
+        raise BrokerStartError(f"the ports {_PORTS.start} to {_PORTS.stop - 1} are all taken; end some other programs")
+    return free
 
 
 def _taken(port: int) -> bool:
