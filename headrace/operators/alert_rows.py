@@ -100,7 +100,8 @@ def seen_by(rule: Rule, rows: Rows, chosen: Numbers) -> Iterator[Seen]:
     ends = _flags(table, rule.until) & ~holds if rule.until else ~holds
     values = objects(table.column(rule.change.value)) if rule.change else [None] * len(chosen)
     before = np.where(rows.first, -1, np.append(-1, rows.at[:-1]))[chosen]
-    columns = (rows.at[chosen].tolist(), objects(table.column(ROW)), holds.tolist(), ends.tolist())
+    places, texts = numbers(table, ORDER).tolist(), objects(table.column(ROW))
+    columns = (rows.at[chosen].tolist(), places, texts, holds.tolist(), ends.tolist())
     return (Seen(*one) for one in zip(*columns, _flags(table, GONE).tolist(), values, before.tolist(), strict=True))
 
 

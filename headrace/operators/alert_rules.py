@@ -7,6 +7,7 @@ from typing import Literal
 
 QUIET, HOLDING, FIRING = 0, 1, 2
 SLOTS = 64  # parts of the span of a change of which one sample each is kept, however many rows come
+GRACE = 10 * 60 * 1000  # milliseconds for which the newest row of a quiet key is known beyond the time that rows may take
 State = Literal["firing", "resolved"]
 
 
@@ -76,6 +77,7 @@ class News:
 
     state: State
     since: int
+    place: int
     at: int
     row: str | None
     told: str | None
@@ -86,6 +88,7 @@ class Seen:
     """A row as the rule sees it, its time in milliseconds; ``before`` is that of the row before it in the batch."""
 
     at: int
+    place: int
     row: str | None
     holds: bool = False
     ends: bool = False
@@ -105,6 +108,7 @@ class Life:
         rule: The rule.
         state: Quiet, holding or firing.
         began: Since when it is holding or firing.
+        place: In the log, of the row since which it is: two may begin in one millisecond.
         last: The time of the newest row, -1 if there was none.
         row: The newest row; while firing, the one with which it began to.
         samples: Earlier values with their times.
@@ -114,6 +118,7 @@ class Life:
     rule: Rule
     state: int = QUIET
     began: int = -1
+    place: int = 0
     last: int = -1
     row: str | None = None
     samples: list[tuple[int, float]] = field(default_factory=list)
@@ -135,7 +140,7 @@ class Life:
         if self.rule.absent is not None:
             if self.state == FIRING:
                 self._resolve(seen.at, seen.row)
-            self.row = seen.row
+            self.row, self.place = seen.row, seen.place
             return
         if self.rule.change is not None and not self._compared(self.rule.change, seen):
             return
@@ -157,9 +162,10 @@ class Life:
         return None
 
     def matters(self, now: int) -> bool:
-        """Whether anything must be remembered, where rows up to ``now`` are no longer expected."""
+        """Whether anything must be remembered, where rows up to ``now`` are no longer expected, but may come."""
         waits = self.rule.absent is not None and self.last >= 0
-        return self.state != QUIET or waits or bool(self.samples) or (not self.rule.by_log and self.last > now)
+        recent = not self.rule.by_log and self.last > now - GRACE
+        return self.state != QUIET or waits or bool(self.samples) or recent
 
     def _judge(self, seen: Seen) -> None:
         if self.state == FIRING:
@@ -171,7 +177,7 @@ class Life:
             self.state = QUIET
             return
         if self.state == QUIET:
-            self.state, self.began = HOLDING, seen.at
+            self.state, self.began, self.place = HOLDING, seen.at, seen.place
         self.tick(seen.at)
 
     def _compared(self, change: Change, seen: Seen) -> bool:
@@ -190,11 +196,11 @@ class Life:
 
     def _fire(self, since: int, at: int) -> None:
         self.state, self.began = FIRING, since
-        self.news.append(News("firing", since, at, self.row, self.row))
+        self.news.append(News("firing", since, self.place, at, self.row, self.row))
 
     def _resolve(self, at: int, row: str | None) -> None:
         span = self.rule.lasting if self.rule.absent is None else self.rule.absent
-        self.news.append(News("resolved", self.began, max(at, self.began + span), row, self.row))
+        self.news.append(News("resolved", self.began, self.place, max(at, self.began + span), row, self.row))
         self.state, self.row = QUIET, None
 
     def _forget(self, at: int) -> None:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from headrace.operators.alert_messages import render
 from headrace.operators.alert_rows import GROUP, ROW, Rows, matter, seen_by
-from headrace.operators.alert_rules import FIRING, HOLDING, QUIET, Life, News, Rule
+from headrace.operators.alert_rules import FIRING, GRACE, HOLDING, QUIET, Life, News, Rule
 from headrace.operators.operator import (
     DUE,
     HASH,
@@ -30,6 +30,8 @@ from headrace.operators.operator import (
 _SAMPLE = pa.struct([("at", pa.int64()), ("value", pa.float64())])
 _AT = pa.timestamp("us", "UTC")
 _SAME_TIME = 1 << 15  # alerts of one millisecond that keep their order
+_LONGEST = 500  # characters of a key that is told as it is, and of each of its values
+_LARGEST = 64 * 1024  # characters of a row that is told with its alert
 KEPT = pa.schema(
     [
         *PLACE,
@@ -38,6 +40,7 @@ KEPT = pa.schema(
         pa.field("__made", pa.string()),
         pa.field("__state", pa.int8()),
         pa.field("__began", pa.int64()),
+        pa.field("__place", pa.int64()),
         pa.field("__last", pa.int64()),
         pa.field(ROW, pa.string()),
         pa.field("__samples", pa.list_(_SAMPLE)),
@@ -108,13 +111,14 @@ class Alerting:
         found: Lives = {}
         for row in kept.to_pylist():
             rule = self._named.get(row["__rule"])
-            if rule is None or set(orjson.loads(row[KEY])) != set(rule.per):
+            if rule is None or tuple(orjson.loads(row[KEY])) != rule.per:
                 if row["__state"] == FIRING:
                     gone = Rule(row["__rule"], message="the rule is no more")
-                    news = News("resolved", row["__began"], max(now, row["__began"]), row[ROW], None)
+                    began, place = row["__began"], row["__place"]
+                    news = News("resolved", began, place, max(now, began), row[ROW], None)
                     told.append(_told(self._program, gone.name, gone, row[KEY], news))
                 continue
-            life = Life(rule, row["__state"], row["__began"], row["__last"], row[ROW])
+            life = Life(rule, row["__state"], row["__began"], row["__place"], row["__last"], row[ROW])
             if row["__made"] == rule.made:
                 life.samples = [(sample["at"], sample["value"]) for sample in row["__samples"]]
             elif life.state == HOLDING:
@@ -138,14 +142,14 @@ class Alerting:
     def _noted(self, rule: Rule, rows: Rows, quiet: Flags, now: int) -> Lives:
         """Remember the newest row of keys at which nothing happens: an older one may come, and must not count."""
         last = rows.at[np.append(np.flatnonzero(rows.first)[1:], len(rows.first)) - 1]
-        found = np.flatnonzero(quiet & (last > now)).tolist()
+        found = np.flatnonzero(quiet & (last > now - GRACE)).tolist()
         return {(rule.name, rows.names[n]): (rows.places[n], Life(rule, last=int(last[n]))) for n in found}
 
     def _worth(self, kept: pa.Table, now: int) -> pa.Table:
         """Return what is still worth keeping of what was not looked at."""
         waits = pc.or_(pc.not_equal(kept.column("__state"), QUIET), pc.is_valid(kept.column(DUE)))
         sampled = pc.greater(pc.list_value_length(kept.column("__samples")), 0)
-        recent = pc.greater(kept.column("__last"), now)
+        recent = pc.greater(kept.column("__last"), now - GRACE)
         return kept.filter(pc.or_(pc.or_(waits, sampled), recent))
 
 
@@ -158,6 +162,7 @@ def _entry(key: str, place: int, life: Life) -> dict[str, Any]:
         "__made": life.rule.made,
         "__state": life.state,
         "__began": life.began,
+        "__place": life.place,
         "__last": life.last,
         ROW: life.row,
         "__samples": [{"at": at, "value": value} for at, value in life.samples],
@@ -166,25 +171,34 @@ def _entry(key: str, place: int, life: Life) -> dict[str, Any]:
 
 def _told(program: str, name: str, rule: Rule, key: str, news: News) -> dict[str, Any]:
     alert = f"{program}/{name}{_label(key)}"
-    known = hashlib.sha256(f"{program}\0{name}\0{key}\0{news.since}".encode()).hexdigest()
+    known = hashlib.sha256(f"{program}\0{name}\0{key}\0{news.since}\0{news.place}".encode()).hexdigest()
     return {
         "id": known[:16],
         "alert": alert,
         "rule": name,
         "program": program,
-        "key": key,
+        "key": _key(key),
         "state": news.state,
         "severity": rule.severity,
         "message": render(rule.message, news.told),
-        "row": news.row,
+        "row": news.row if news.row and len(news.row) <= _LARGEST else None,
         "since": news.since * 1000,
         "at": news.at * 1000,
     }
 
 
 def _label(key: str) -> str:
-    """Return a key for the end of an alert's name: a single value as it is, several as JSON."""
-    values = orjson.loads(key)
-    if len(values) > 1:
-        return f"/{key}"
-    return "".join(f"/{value}" for value in values.values())
+    """Return a key for the end of an alert's name: a single value as it is, several as JSON, a long one cut short."""
+    values = list(orjson.loads(key).values())
+    label = key if len(values) > 1 or values == [None] else "".join(values)
+    if len(label) > _LONGEST:
+        label = f"{label[:_LONGEST]}…{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    return f"/{label}" if values else ""
+
+
+def _key(key: str) -> str:
+    """Return the columns of a key and their values, none of which is longer than people can use."""
+    if len(key) <= _LONGEST:
+        return key
+    cut = {name: value[:_LONGEST] if value else value for name, value in orjson.loads(key).items()}
+    return orjson.dumps(cut).decode()

@@ -21,7 +21,7 @@ from headrace.plan.windows import show_span
 Severity = Literal["info", "warning", "critical"]
 KEY = "alert"
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
-_SPEC = re.compile(r"[<>^]?[+ ]?\d{0,2},?(\.\d{1,2})?[a-zA-Z%]?")
+_SPEC = re.compile(r"[<>^]?[+ ]?\d{0,2},?(\.\d{1,2})?[bdeEfFgGnosxX%]?")
 _NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", UNKNOWN)
 _SHORTEST, _LONGEST = timedelta(seconds=1), timedelta(seconds=5)  # between two looks at the clock while nothing comes
 _OFTEN = 5  # looks in the shortest of the spans that rules wait for
@@ -132,7 +132,8 @@ class AlertRule:
     @property
     def made(self) -> str:
         """Return what must stay the same while times and samples that were kept for the rule count."""
-        return f"{self.per} {self.change or ''} {self.absent or ''}"
+        held = "" if self.when is None else f"{self.when.sql} for {self.lasting}"
+        return f"{self.per} {held}{self.change or ''}{self.absent or ''}"
 
     @property
     def waits(self) -> timedelta | None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 from confluent_kafka import Producer
 
 from headrace.log.dead_letters import LATE, OFFSET, PARTITION, REASON, SUFFIX, TOPIC
@@ -15,6 +16,8 @@ from headrace.spark.diagnosis import diagnose
 Schemas = Mapping[str, Mapping[str, str]]  # of the input topics, to say what is wrong with dead letters
 _KNOWN: set[str] = set()  # dead-letter topics that exist
 _SERVE_EVERY = 1024
+_MOST = LARGEST - 1000  # bytes of a row with its key; the rest is for what Kafka adds
+_SHOWN = 1000  # bytes of a key of which only the size is wrong
 
 
 class Sender:
@@ -35,9 +38,10 @@ class Sender:
             rows = rows.filter(dead.is_null())
         keys, values = rows.column("key").to_pylist(), rows.column("value").to_pylist()
         produce, topic = self._producer.produce, self._topic
+        large = sum(_longest(rows.column(name)) for name in ("key", "value")) > _MOST
         for number, (key, value) in enumerate(zip(keys, values, strict=True)):
-            if value is not None and len(value) > LARGEST - 1000:
-                self._too_large(key, value)
+            if large and (size := len(key or b"") + len(value or b"")) > _MOST:
+                self._too_large(key or b"", value or b"", size)
                 continue
             if number % _SERVE_EVERY == 0:
                 self._producer.poll(0)
@@ -64,10 +68,16 @@ class Sender:
             self._producer.poll(0)
             return
 
-    def _too_large(self, key: bytes | None, value: bytes) -> None:
-        reason = f"the row has {len(value)} bytes, the most is {LARGEST - 1000}"
+    def _too_large(self, key: bytes, value: bytes, size: int) -> None:
+        reason = f"the row has {size} bytes with its key, the most is {_MOST}"
         place = {"topic": self._topic, "partition": -1, "offset": -1}
-        self.put_aside({"reason": reason, **place, "key": key, "value": value[:LARGEST]})
+        self.put_aside({"reason": reason, **place, "key": key[:_SHOWN], "value": value[:LARGEST]})
+
+
+def _longest(column: pa.Array) -> int:
+    """Return the size of the largest value of a column; looking at each row takes longer than at all at once."""
+    longest: int | None = pc.max(pc.binary_length(column)).as_py()
+    return longest or 0
 
 
 def letter_of(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headrace.operators.alert_messages import fields_of, render
 from headrace.operators.alert_rows import GROUP, ROW
-from headrace.operators.alert_rules import SLOTS, Change, Rule
+from headrace.operators.alert_rules import GRACE, SLOTS, Change, Rule
 from headrace.operators.alerting import Alerting
 from headrace.operators.operator import GONE, HASH, KEY, ORDER, TIME
 from tests.operators.shelf import Hosted
@@ -194,12 +194,13 @@ def test_every_alert_has_an_id_of_its_own_that_is_the_same_whenever_it_is_told()
     assert {each["alert"] for each in outs} == {"p/r/a", "p/r/b"}
 
 
-def test_a_row_that_is_older_than_another_before_tells_nothing_new():
-    for rule in (RULES["at once"], RULES["lasting"]):
-        host = Hosted(Alerting("p", [rule]), ROWS)
-        host.send([row(1, "a", 50)], 0)
-        assert host.send([row(2, "a", 40, when=True)], 0) == []
-        assert host.send([], END) == []
+@pytest.mark.parametrize("now", [0, 45, 60])
+@pytest.mark.parametrize("rule", ["at once", "lasting", "hysteresis"])
+def test_a_row_that_is_older_than_another_before_tells_nothing_new(rule, now):
+    host = Hosted(Alerting("p", [RULES[rule]]), ROWS)
+    host.send([row(1, "a", 50)], now)
+    assert host.send([row(2, "a", 40, when=True)], now) == []
+    assert host.send([], END) == []
 
 
 def test_in_a_table_the_row_that_was_written_last_counts_whatever_its_time():
@@ -207,6 +208,33 @@ def test_in_a_table_the_row_that_was_written_last_counts_whatever_its_time():
     host.send([row(1, "a", 50)], 0)
     (told,) = host.send([row(2, "a", 40, when=True)], 0)
     assert (told["state"], _ms(told["at"])) == ("firing", 40)
+
+
+@pytest.mark.parametrize("by_log", [False, True])
+def test_two_that_begin_in_one_millisecond_are_two(by_log):
+    rows = [row(number, "a", 10, when=number != 2) for number in (1, 2, 3)]
+    rule = replace(RULES["at once"], by_log=by_log)
+    for cut in ([(rows, 0)], [([each], 0) for each in rows]):
+        _, (first, resolved, second) = run(rule, cut)
+        assert [each["state"] for each in (first, resolved, second)] == ["firing", "resolved", "firing"]
+        assert first["id"] == resolved["id"] != second["id"]
+
+
+def test_keys_are_told_apart_and_no_longer_than_one_can_use():
+    def told(name):
+        _, (each,) = run(RULES["at once"], [([row(1, name, 10, when=True)], 0)])
+        return each
+
+    assert told(None)["alert"] != told("None")["alert"]
+    long, other = told("x" * 300_000), told("x" * 299_999)
+    assert long["alert"] != other["alert"] and max(len(long[of]) for of in ("alert", "key")) < 600
+    assert orjson.loads(long["key"])["k"] == "x" * 500
+
+
+def test_a_row_that_is_too_large_to_be_told_is_left_out_and_the_alert_is_told():
+    large = {**row(1, "a", 10, when=True), ROW: orjson.dumps({"n": "x" * 900_000}).decode()}
+    _, (told,) = run(replace(RULES["at once"], message="{n}"), [([large], 0)])
+    assert (told["row"], told["message"]) == (None, "x" * 2000)
 
 
 def test_a_message_tells_of_the_row_that_made_the_alert_fire():
@@ -238,6 +266,17 @@ def test_a_rule_that_goes_by_other_columns_than_before_begins_anew():
     assert ("p/a", "firing") in [(each["alert"], each["state"]) for each in found]
 
 
+def test_a_rule_whose_columns_change_places_begins_anew():
+    def both(number):
+        return {**row(number, "", 10 * number, when=True), KEY: '{"a":"1","b":"2"}', HASH: 0}
+
+    host = Hosted(Alerting("p", [Rule("r", per=("a", "b"), when="when", made="1")]), ROWS)
+    (fired,) = host.send([both(1)], 0)
+    host.operator = Alerting("p", [Rule("r", per=("b", "a"), when="when", made="2")])
+    told = host.send([{**both(2), KEY: '{"b":"2","a":"1"}'}], 15)
+    assert [(each["id"] == fired["id"], each["state"]) for each in told] == [(True, "resolved"), (False, "firing")]
+
+
 def test_rules_of_different_keys_each_see_their_own_rows():
     rules = [KEYED("each"), Rule("all", group=1, absent=9)]
     host = Hosted(Alerting("p", rules), ROWS)
@@ -252,6 +291,8 @@ def test_nothing_is_kept_where_nothing_is_to_come():
     assert host.shelf.blobs
     host.send([row(4, "a", 60), row(5, "b", 60)], 59)
     host.send([row(6, "a", 61), row(7, "b", 61)], 100)
+    assert host.shelf.blobs  # an older row may come, and must not count
+    host.send([row(8, "a", 62)], 62 + GRACE)
     assert host.shelf.blobs == {}
 
 

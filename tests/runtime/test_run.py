@@ -81,6 +81,20 @@ def test_late_and_dead_events_are_put_aside_once_with_the_reason(app, source, na
     assert [(row.value["total"], row.value["c"]) for row in read(f"{name}-sums")] == [(1, 1)]
 
 
+def test_a_row_that_is_too_large_for_kafka_is_put_aside_and_the_rest_goes_on(app, source, name):
+    rows = app.stream(source, schema="n int")
+    rows.select(k="repeat('k', 1 + n * 600000)").key_by("k").to(f"{name}-out")  # the key is in the value too
+    send(source, [{"n": n} for n in (0, 1, 3, 0)])
+    with app.start() as run:
+        run.drain(60)
+    assert [event.value["k"] for event in read(f"{name}-out")] == ["k", "k"]
+    letters = read(f"{name}-out.dlq")
+    assert [event.headers["headrace-reason"].split(" bytes")[0] for event in letters] == [
+        "the row has 1200010",
+        "the row has 3600010",
+    ]
+
+
 def test_windows_close_when_nothing_comes_any_more(app, source, name):
     windowed(app, source, f"{name}-sums", idle="1 second")
     send(source, [event("a", 1, 0), event("b", 2, 3)])
