@@ -10,6 +10,7 @@ from headrace.core.quantities import parse_span
 Alert = dict[str, Any]
 _LONGEST_TEXT = 2000
 _MOST_COLUMNS = 50
+_SAID = ("acked_by", "ack_comment", "silenced_until")
 _LONGEST = timedelta(days=366)
 ANY = "*"
 
@@ -18,6 +19,17 @@ def ack_of(known: str, by: str, comment: str) -> Alert:
     """Return the acknowledgement of an alert."""
     said = {"by": checked(by, "by"), "comment": checked(comment, "comment", empty=True)}
     return {"kind": "ack", "id": known, **said, "at": _now().isoformat()}
+
+
+def resolution_of(alert: Mapping[str, Any], by: str, comment: str) -> Alert:
+    """Return what is written of an alert that somebody says is over."""
+    said = {"resolved_by": checked(by, "by"), "resolve_comment": checked(comment, "comment", empty=True)}
+    return {**written(alert), "state": "resolved", "at": _now().isoformat(), **said}
+
+
+def written(alert: Mapping[str, Any]) -> Alert:
+    """Return an alert as it lies in the topic, without what people have said to it."""
+    return {name: value for name, value in alert.items() if name not in _SAID}
 
 
 def silence_of(

@@ -3,7 +3,7 @@
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Self
 
@@ -45,17 +45,18 @@ class AlertLog:
         self._begun = (0, 0)
         self._producer: Producer | None = None
         self._lock = threading.RLock()
-        self._latest: dict[str, Alert] = {}
+        self._firing: dict[str, Alert] = {}  # by name
         self._history: OrderedDict[tuple[str, str], Alert] = OrderedDict()
         self._first: dict[tuple[str, str], int] = {}  # where each lies that is in the history
         self._acks: dict[str, Alert] = {}
         self._silences: dict[str, Alert] = {}
+        self._held: dict[str, Alert] = {}
 
     def current(self) -> list[Alert]:
         """Return what fires now, the worst first, each with ``acked_by``, ``ack_comment`` and ``silenced_until``."""
         with self._lock:
             self._read()
-            firing = [self._seen(alert) for alert in self._latest.values() if alert["state"] == "firing"]
+            firing = [self._seen(alert) for alert in self._firing.values()]
         return sorted(firing, key=_badness)
 
     def history(self, limit: int = 200) -> list[Alert]:
@@ -83,19 +84,28 @@ class AlertLog:
         Raises:
             UnknownAlertError: No such alert fires.
         """
-        control.checked(id, "id")
         with self._lock:
-            firing = self.current()
-            short = len(id) >= _SHORTEST
-            found = [alert for alert in firing if alert["id"] == id or (short and alert["id"].startswith(id))]
-            if len(found) != 1:
-                many = f"{len(found)} alerts fire whose id begins with {id!r}; give more of it"
-                raise UnknownAlertError(
-                    many if found else f"no alert {id[:100]!r} fires now; 'headrace alert list' shows those that do"
-                )
-            known = found[0]["id"]
-            self._say(f"ack/{known}", control.ack_of(known, by, comment))
-            return found[0]
+            alert = self._fires(id)
+            self._say({f"ack/{alert['id']}": control.ack_of(alert["id"], by, comment)})
+            return alert
+
+    def resolve(self, id: str, by: str, comment: str = "") -> Alert:
+        """Write that an alert is over, which nothing else will: its rule or its program is gone. Return what it was.
+
+        An alert whose rule still looks after it fires again only after the rule itself has seen it resolve.
+
+        Args:
+            id: Of the alert, or its beginning where no other begins so.
+            by: Who.
+            comment: What there is to say.
+
+        Raises:
+            UnknownAlertError: No such alert fires.
+        """
+        with self._lock:
+            alert = self._fires(id)
+            self._write(self.topic, {alert["alert"]: control.resolution_of(alert, by, comment)})
+            return alert
 
     def silence(
         self, rule: str, *, key: Mapping[str, Any] | None = None, span: str | timedelta, by: str, comment: str = ""
@@ -111,7 +121,7 @@ class AlertLog:
         """
         known = uuid.uuid4().hex[:12]
         with self._lock:
-            self._say(f"silence/{known}", control.silence_of(known, rule, key, span, by=by, comment=comment))
+            self._say({f"silence/{known}": control.silence_of(known, rule, key, span, by=by, comment=comment)})
         return known
 
     def unsilence(self, id: str) -> None:
@@ -123,13 +133,28 @@ class AlertLog:
         with self._lock:
             if control.checked(id, "id") not in [silence["id"] for silence in self.silences()]:
                 raise UnknownAlertError(f"there is no silence {id[:100]!r}; 'headrace alert silences' shows them")
-            self._say(f"silence/{id}", None)
+            self._say({f"silence/{id}": None})
 
     def silenced_until(self, alert: Alert) -> str | None:
         """Return until when nobody is to be told of an alert, as far as is known from the last call."""
         found = [silence for silence in self._silences.values() if control.covers(silence, alert)]
         last = max(filter(control.holds, found), key=control.until, default=None)
         return None if last is None else str(last["until"])
+
+    def held(self, group: str) -> set[str]:
+        """Return the ids of alerts of which a group was not told because of a silence, as known from the last call."""
+        return {known.removeprefix(f"{group}/") for known in self._held if known.startswith(f"{group}/")}
+
+    def hold(self, group: str, ids: Iterable[str]) -> None:
+        """Note that a group is to be told of alerts once they are silenced no more, whoever runs then."""
+        names = [f"{group}/{known}" for known in ids]
+        with self._lock:
+            self._say({f"held/{name}": {"kind": "held", "id": name} for name in names})
+
+    def release(self, group: str, ids: Iterable[str]) -> None:
+        """Note that a group knows of alerts, or need not know of them any more."""
+        with self._lock:
+            self._say({f"held/{group}/{known}": None for known in ids})
 
     def repeats(self, alert: Alert, offset: int) -> bool:
         """Whether the same was told before, as far as is known from the last call."""
@@ -151,22 +176,28 @@ class AlertLog:
         self.close()
 
     def _read(self) -> None:
-        events, said = list(self._events.news()), list(self._control.news())
+        said = list(self._control.news())  # first: what is said of alerts that nobody has read would be forgotten
+        events = list(self._events.news())
         begun, self._begun = self._begun, (self._events.anew, self._control.anew)
         if begun[0] != self._begun[0]:
-            self._latest, self._history, self._first = {}, OrderedDict(), {}
+            self._firing, self._history, self._first = {}, OrderedDict(), {}
         if begun[1] != self._begun[1]:
-            self._acks, self._silences = {}, {}
+            self._acks, self._silences, self._held = {}, {}, {}
         for event in events:
             self._note(event)
         for event in said:
             self._hear(event)
+        firing = {alert["id"] for alert in self._firing.values()}
+        self._acks = {known: ack for known, ack in self._acks.items() if known in firing}
 
     def _note(self, event: Event) -> None:
         alert = alert_of(event)
         if alert is None:
             return
-        self._latest[alert["alert"]] = alert
+        if alert["state"] == "firing":
+            self._firing[alert["alert"]] = alert
+        else:
+            self._firing.pop(alert["alert"], None)
         known = (alert["id"], alert["state"])
         self._history.setdefault(known, alert)  # a repeat is known as one
         self._first.setdefault(known, event.offset)
@@ -175,7 +206,7 @@ class AlertLog:
 
     def _hear(self, event: Event) -> None:
         kind, _, known = (event.key or "").partition("/")
-        kept = {"ack": self._acks, "silence": self._silences}.get(kind)
+        kept = {"ack": self._acks, "silence": self._silences, "held": self._held}.get(kind)
         if kept is None:
             return
         said = _value(event)
@@ -189,12 +220,30 @@ class AlertLog:
         told = {"acked_by": ack.get("by"), "ack_comment": ack.get("comment")}
         return {**alert, **told, "silenced_until": self.silenced_until(alert)}
 
-    def _say(self, key: str, value: Alert | None) -> None:
+    def _fires(self, id: str) -> Alert:
+        """Return the alert that fires and has an id, or the only one whose id begins so."""
+        control.checked(id, "id")
+        short = len(id) >= _SHORTEST
+        found = [alert for alert in self.current() if alert["id"] == id or (short and alert["id"].startswith(id))]
+        if len(found) != 1:
+            many = f"{len(found)} alerts fire whose id begins with {id!r}; give more of it"
+            raise UnknownAlertError(
+                many if found else f"no alert {id[:100]!r} fires now; 'headrace alert list' shows those that do"
+            )
+        return found[0]
+
+    def _say(self, said: Mapping[str, Alert | None]) -> None:
+        self._write(control_topic(self.topic), said)
+
+    def _write(self, topic: str, values: Mapping[str, Alert | None]) -> None:
+        if not values:
+            return
         if self._producer is None:
             with Topics(self._brokers) as topics:
                 create_control(topics, self.topic)
             self._producer = Producer(self._brokers)
-        self._producer.send(control_topic(self.topic), value, key=key)
+        for key, value in values.items():
+            self._producer.send(topic, value, key=key)
         self._producer.flush()
 
 

@@ -12,7 +12,7 @@ import orjson
 SEVERITIES = ("critical", "warning", "info")  # the worst first
 _LINES = 30  # alerts that a message tells one by one
 _ITEMS = 100  # and a webhook
-_LARGE = 4096  # bytes of a row beyond which it is left out
+_LARGE = 4096  # bytes of a field beyond which it is left out
 _NAMES = 5  # rules that a title names
 
 
@@ -106,5 +106,5 @@ def _time(told: str) -> str:
 
 
 def _item(alert: Mapping[str, Any]) -> dict[str, Any]:
-    large = len(orjson.dumps(alert.get("row"), default=str)) > _LARGE
-    return {name: value for name, value in alert.items() if name != "row" or not large}
+    """Return an alert for programs: as it lies in the topic, without what is too large for a message."""
+    return {name: value for name, value in alert.items() if len(orjson.dumps(value, default=str)) <= _LARGE}

@@ -3,12 +3,13 @@
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Self
 
+from headrace.alerts.control import written
 from headrace.alerts.log import AlertLog, alert_of
 from headrace.alerts.message import Message
 from headrace.alerts.pending import Pending
@@ -19,6 +20,7 @@ from headrace.core.quantities import parse_span
 from headrace.core.settings import AlertSettings
 from headrace.log.connection import connect
 from headrace.log.consumer import Consumer
+from headrace.log.event import Event
 from headrace.log.groups import Groups
 from headrace.log.names import check_topic_name
 from headrace.log.topics import Topics
@@ -26,7 +28,7 @@ from headrace.log.topics import Topics
 logger = logging.getLogger("headrace.alerts")
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0  # seconds between two attempts
 _TICK = 0.25  # seconds between two looks whether there is anything to do
-_LOOK = 2.0  # seconds between two looks at what is silenced
+_LOOK = 3.0  # seconds between two looks whether a silence is over
 _PATIENCE = 5.0  # seconds for the threads to end
 
 
@@ -141,7 +143,6 @@ class _Worker(threading.Thread):
         super().__init__(name=f"headrace-notify-{target.name}", daemon=True)
         self._target, self._group, self._plan, self._stopping = target, group, plan, stopping
         self._pending = Pending()
-        self._held: dict[str, dict[str, Any]] = {}  # what fires, but is silenced
         self._failures = self._taken = 0
         self._error: str | None = None
         self._told_at = self._looked_at = float("-inf")  # when a message was taken last, and when there was a look
@@ -168,46 +169,45 @@ class _Worker(threading.Thread):
             closing(Consumer(plan.topic, self._group, commit="manual", brokers=plan.brokers)) as consumer,
         ):
             self._pending.clear()
-            self._held = {alert["id"]: alert for alert in log.current() if alert["silenced_until"]}
             while not self._stopping.is_set():
                 event = consumer.poll(_TICK)
-                if event is not None and (alert := alert_of(event)) is not None:
-                    self._pending.add(alert, event.offset)
-                elif event is None and not consumer.partitions():
+                if event is not None:
+                    self._take(event, log)
+                elif not consumer.partitions():
                     self._pending.clear()  # another notifier has them
+                    continue
                 if self._is_time():
                     self._tell(log, consumer)
             self._finish(log, consumer)
 
+    def _take(self, event: Event, log: AlertLog) -> None:
+        alert = alert_of(event)
+        if alert is None:
+            return
+        if not self._pending.has_room(alert) and log.silenced_until(alert) is not None:
+            log.hold(self._group, [alert["id"]] if alert["state"] == "firing" else [])  # not one of those to be counted
+        else:
+            self._pending.add(alert, event.offset)
+
     def _finish(self, log: AlertLog, consumer: Consumer) -> None:
         """Tell what has come, without waiting for more; what is not taken now is the next one's."""
         while (event := consumer.poll(_TICK)) is not None:
-            if (alert := alert_of(event)) is not None:
-                self._pending.add(alert, event.offset)
+            self._take(event, log)
         if self._pending and consumer.partitions() and not self._failures:
             self._tell(log, consumer)
 
     def _is_time(self) -> bool:
         """Whether to tell: not too soon, and not too often; what is silenced is looked at now and then."""
-        now = time.monotonic()
-        begun = self._looked_at if self._pending.since is None and self._held else self._pending.since
-        wait = self._plan.gather if self._pending.since is not None else _LOOK
-        ready = begun is not None and now >= begun + wait
+        now, since = time.monotonic(), self._pending.since
+        ready = now >= (self._looked_at + _LOOK if since is None else since + self._plan.gather)
         return ready and now >= max(self._again_at, self._told_at + self._plan.every)
 
     def _tell(self, log: AlertLog, consumer: Consumer) -> None:
         self._looked_at = time.monotonic()
-        self._release(log)
-        told = []
-        for alert, offset in self._pending:
-            if log.repeats(alert, offset):
-                continue
-            if log.silenced_until(alert) is None:
-                told.append(alert)
-            elif alert["state"] == "firing":
-                self._held[alert["id"]] = alert
-            else:
-                self._held.pop(alert["id"], None)
+        firing, held = log.current(), log.held(self._group)
+        seen = [alert for alert, offset in self._pending if not log.repeats(alert, offset)]
+        seen += [written(alert) for alert in firing if alert["id"] in held and alert["id"] not in self._pending]
+        told = [alert for alert in seen if self._is_told(alert, log, held)]
         if told or self._pending.more:
             try:
                 self._target.send(Message(tuple(told), self._pending.more))
@@ -216,18 +216,18 @@ class _Worker(threading.Thread):
                 return
             self._taken, self._failures, self._error = self._taken + 1, 0, None
             self._told_at = time.monotonic()
+        silent = {alert["id"] for alert in seen if alert["state"] == "firing"} - {alert["id"] for alert in told}
+        log.hold(self._group, silent - held)
+        log.release(self._group, held & {alert["id"] for alert in seen} - silent)
         if self._pending:
             consumer.commit()
             self._pending.clear()
 
-    def _release(self, log: AlertLog) -> None:
-        """Take up what was silenced and fires on although the silence is over."""
-        current = {alert["id"]: alert for alert in log.current()}
-        self._held = {known: alert for known, alert in self._held.items() if known in current}
-        for known in [known for known in self._held if current[known]["silenced_until"] is None]:
-            if known not in self._pending:
-                self._pending.add(self._held[known], 0)
-            del self._held[known]
+    @staticmethod
+    def _is_told(alert: dict[str, Any], log: AlertLog, held: Set[str]) -> bool:
+        """Whether people are told: not while it is silenced, and not that it resolved if they never heard of it."""
+        unheard = alert["id"] in held and alert["state"] == "resolved"
+        return log.silenced_until(alert) is None and not unheard
 
     def _failed(self, why: str) -> None:
         self._failures += 1

@@ -1,10 +1,11 @@
 """Alerts that a target is still to be told of."""
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-_MOST = 5_000  # alerts kept one by one; of others only the number
+_MOST = 5_000  # alerts of a severity that are kept one by one; of others only the number
 
 
 class Pending:
@@ -19,20 +20,27 @@ class Pending:
         self.since: float | None = None
         self.more = 0
         self._alerts: dict[str, tuple[dict[str, Any], int]] = {}
+        self._severities: Counter[str] = Counter()
 
     def add(self, alert: dict[str, Any], offset: int) -> None:
         """Take an alert, and where it lies in the topic; one that resolves takes the place of itself firing."""
         if self.since is None:
             self.since = time.monotonic()
-        if alert["id"] in self._alerts or len(self._alerts) < _MOST:
+        if self.has_room(alert):
+            self._severities[alert["severity"]] += alert["id"] not in self._alerts
             self._alerts[alert["id"]] = (alert, offset)
         else:
             self.more += 1
+
+    def has_room(self, alert: dict[str, Any]) -> bool:
+        """Whether an alert would be kept; the worst are not kept out by those that matter less."""
+        return alert["id"] in self._alerts or self._severities[alert["severity"]] < _MOST
 
     def clear(self) -> None:
         """Forget all."""
         self.since, self.more = None, 0
         self._alerts.clear()
+        self._severities.clear()
 
     def __contains__(self, known: str) -> bool:
         return known in self._alerts

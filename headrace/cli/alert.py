@@ -84,6 +84,20 @@ def ack(
 
 
 @app.command()
+def resolve(
+    id: Annotated[str, typer.Argument(metavar="ID", help="Of the alert, or the beginning of it.")],
+    by: By = None,
+    comment: Comment = "",
+    topic: TopicOption = ALERTS,
+    format: FormatOption = None,
+) -> None:
+    """Say that an alert is over which nobody looks after any more: its rule or its program is gone."""
+    with _log(topic) as log:
+        alert = log.resolve(id, by or _user(), comment)
+    _done({"resolved": alert["id"], "alert": alert["alert"]}, f"Resolved {alert['alert']}.", format)
+
+
+@app.command()
 def silence(
     rule: Annotated[str, typer.Argument(metavar="RULE", help="Its name, program/rule, or '*' for every rule.")],
     span: Annotated[str, typer.Option("--for", help="How long, such as '2 hours'.")],

@@ -7,7 +7,7 @@ from typing import Literal
 
 QUIET, HOLDING, FIRING = 0, 1, 2
 SLOTS = 64  # parts of the span of a change of which one sample each is kept, however many rows come
-GRACE = 10 * 60 * 1000  # milliseconds for which the newest row of a quiet key is known beyond the time that rows may take
+GRACE = 10 * 60 * 1000  # milliseconds for which a row of a quiet key is known although none is expected before it
 State = Literal["firing", "resolved"]
 
 

@@ -58,6 +58,13 @@ def acknowledge(alerts: Alerts, asked: Asked) -> dict[str, Any]:
     return {"acked": alert}
 
 
+def resolve(alerts: Alerts, asked: Asked) -> dict[str, Any]:
+    """Write that an alert is over which nobody looks after any more."""
+    alert, comment = asked.text("id"), _comment(asked)
+    alerts.do(lambda log: log.resolve(alert, _BY, comment))
+    return {"resolved": alert}
+
+
 def silence(alerts: Alerts, asked: Asked) -> dict[str, Any]:
     """Have nobody told of a rule, or of one of its keys, for a while."""
     rule, comment, key = asked.text("rule"), _comment(asked), asked.body.get("key")

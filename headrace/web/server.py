@@ -87,6 +87,7 @@ def _api(site: Site) -> list[Route]:
         "/api/queries/{query}/stop": programs.stop,
         "/api/queries/{query}/restart": programs.restart,
         "/api/alerts/ack": lambda site, asked: alerts.acknowledge(site.alerts, asked),
+        "/api/alerts/resolve": lambda site, asked: alerts.resolve(site.alerts, asked),
         "/api/alerts/silence": lambda site, asked: alerts.silence(site.alerts, asked),
         "/api/alerts/unsilence": lambda site, asked: alerts.unsilence(site.alerts, asked),
         "/api/dead-letters/{topic}/replay": dead_letters.replay,

@@ -58,6 +58,23 @@ def test_an_alert_is_acknowledged_by_its_id_or_the_beginning_of_it(alerts, log):
     assert [one["acked_by"] for one in log.current() if one["rule"] == "a"] == [None]  # this is another one
 
 
+def test_what_nobody_looks_after_any_more_is_resolved_by_hand(alerts, log):
+    write(alerts, alert("a"), alert("b"))
+    known = alert("a")["id"]
+    log.ack(known, "ann")
+    assert log.resolve(known, "bob", "the rule is gone")["rule"] == "a"
+    assert [one["rule"] for one in log.current()] == ["b"]
+    last = log.history()[0]
+    assert (last["id"], last["state"], last["resolved_by"]) == (known, "resolved", "bob")
+    assert "acked_by" not in last and last["since"] < last["at"]
+    with pytest.raises(UnknownAlertError, match="no alert"):
+        log.resolve(known, "bob")
+    for by, comment in (("", ""), ("a" * 2001, ""), ("ann", 7)):
+        with pytest.raises(ConfigError):
+            log.resolve(alert("b")["id"], by, comment)
+    assert len(log.current()) == 1
+
+
 def test_what_cannot_be_acknowledged(alerts, log):
     write(alerts, alert("aaaa", key="1"), alert("aaaa", key="2"), alert("b", state="resolved"))
     with pytest.raises(UnknownAlertError, match="no alert 'nothing' fires now"):

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from headrace.alerts import Notifier
-from headrace.alerts.targets import target_of, try_all
+from headrace.alerts import AlertLog, Notifier
+from headrace.alerts.pending import Pending
+from headrace.alerts.targets import target_of, targets_of, try_all
 from headrace.core.errors import ConfigError
 from tests.alerts.receiver import Hook, Mail, listening, receiving, text_of
 from tests.alerts.samples import alert, write
@@ -39,6 +40,10 @@ def notify(alerts):
         yield lambda *targets, gather="300 ms", every="0 seconds": stack.enter_context(
             Notifier(None, targets, topic=alerts, secret=SECRET, allow_private=True, gather=gather, every=every)
         )
+
+
+def rules_of(hook):
+    return [one["rule"] for request in hook.came for one in json.loads(request.body)["alerts"]]
 
 
 def until(condition, seconds=30.0):
@@ -174,6 +179,57 @@ def test_what_is_silenced_is_not_told_until_the_silence_is_over(alerts, log, not
     assert [one["rule"] for one in json.loads(hook.came[0].body)["alerts"]] == ["b"]
     log.unsilence(known)
     assert [one["rule"] for one in json.loads(hook.wait(2)[1].body)["alerts"]] == ["a"]
+
+
+def test_what_was_silenced_is_told_by_whoever_runs_when_the_silence_is_over(alerts, log, notify, hook):
+    first = notify(hook.url, gather="0 seconds")
+    known = log.silence("a", span="1 hour", by="ann")
+    write(alerts, alert("a"), alert("b"))
+    hook.wait(1)
+    first.stop()
+    log.unsilence(known)
+    notify(hook.url, gather="0 seconds")
+    notify(hook.url, gather="0 seconds")
+    hook.wait(2)
+    write(alerts, alert("c"))
+    hook.wait(3)
+    assert rules_of(hook) == ["b", "a", "c"]
+
+
+def test_that_something_resolved_is_not_told_to_those_who_never_heard_of_it(alerts, log, notify, hook):
+    notify(hook.url, gather="0 seconds")
+    known = log.silence("a", span="1 hour", by="ann")
+    write(alerts, alert("a"), alert("b"))
+    hook.wait(1)
+    with AlertLog(topic=alerts) as other:
+        group = f"{alerts}.notify.{next(iter(targets_of([hook.url], SECRET, True)))}"
+        until(lambda: other.current() and other.held(group))
+    write(alerts, alert("a", state="resolved"))
+    log.unsilence(known)
+    write(alerts, alert("c"))
+    hook.wait(2)
+    assert rules_of(hook) == ["b", "c"]
+
+
+def test_a_storm_keeps_nobody_from_hearing_of_the_worst():
+    pending = Pending()
+    for n in range(6000):
+        pending.add(alert(key=str(n)), n)
+    worst = alert("worst", severity="critical")
+    assert not pending.has_room(alert(key="another")) and pending.has_room(worst)
+    pending.add(worst, 6000)
+    assert worst in [one for one, _ in pending] and (pending.more, len(pending)) == (1000, 6001)
+
+
+def test_what_is_silenced_is_not_counted_in_a_storm_either(alerts, log, notify, hook, monkeypatch):
+    monkeypatch.setattr("headrace.alerts.pending._MOST", 3)
+    known = log.silence("a", span="1 hour", by="ann")
+    notify(hook.url, gather="1 second")
+    write(alerts, *(alert("a", key=f"S{n}") for n in range(9)), alert("b", severity="critical"))
+    (told,) = (json.loads(request.body) for request in hook.wait(1))
+    assert (told["more"], [one["rule"] for one in told["alerts"]]) == (0, ["b"])
+    log.unsilence(known)
+    until(lambda: len(rules_of(hook)) == 10)
 
 
 def test_it_stops_at_once_even_while_it_cannot_tell(alerts, notify):

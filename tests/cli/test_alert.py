@@ -53,6 +53,14 @@ def test_ack(cli, alerts):
     refused(cli("alert", "ack", "zzzz", "--topic", alerts), 1, "no alert 'zzzz' fires now", "headrace alert list")
 
 
+def test_resolve(cli, alerts):
+    known = rows(cli("alert", "list", "--topic", alerts))[0]["id"]
+    done = row(cli("alert", "resolve", known, "--by", "ann", "--topic", alerts))
+    assert done == {"resolved": known, "alert": "retail/b/S01"}
+    assert [one["rule"] for one in rows(cli("alert", "list", "--topic", alerts))] == ["a"]
+    refused(cli("alert", "resolve", known, "--topic", alerts), 1, "no alert", "headrace alert list")
+
+
 def test_silence_and_unsilence(cli, alerts):
     done = row(cli("alert", "silence", "a", "--for", "2 hours", "--key", "shop=S01", "--topic", alerts))
     (silence,) = rows(cli("alert", "silences", "--topic", alerts))
@@ -72,6 +80,7 @@ def test_silence_and_unsilence(cli, alerts):
         (("silence", "a", "--for", "1 hour", "--key", "S01"), ["--key must be column=value"]),
         (("silence", "", "--for", "1 hour"), ["rule must be text that is not empty"]),
         (("ack",), ["ID"]),
+        (("resolve",), ["ID"]),
         (("history", "--limit", "0"), ["--limit"]),
         (("list", "--topic", "a b"), ["is not a topic name"]),
         (("backtest", "none.py", "a", "--from", "1 hour"), ["there is no file 'none.py'"]),

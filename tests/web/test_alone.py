@@ -85,6 +85,7 @@ def test_what_is_asked_wrongly_is_told(alone, path, told):
         ("alerts/ack", {}, 'must have "id"'),
         ("alerts/ack", {"id": 1}, 'must have "id"'),
         ("alerts/ack", {"id": "a", "comment": "x" * 501}, "may have 500 characters"),
+        ("alerts/resolve", {}, 'must have "id"'),
         ("alerts/silence", {"rule": "a"}, 'must have "span"'),
         ("alerts/silence", {"rule": "a", "span": "soon"}, "is not a time span"),
         ("alerts/silence", {"rule": "a", "span": "1 hour", "key": "text"}, '"key" must be an object'),

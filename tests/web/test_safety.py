@@ -18,7 +18,8 @@ from headrace.web.server import create
 from headrace.web.serving import Serving, names
 
 READING = ["/api/overview", "/api/programs", "/api/topics", "/api/live", "/api/stream?topics=a", "/metrics"]
-DOING = ["/api/queries/a.b/stop", "/api/dead-letters/a.dlq/replay", "/api/alerts/ack", "/api/tables/t/query"]
+DOING = ["/api/queries/a.b/stop", "/api/dead-letters/a.dlq/replay", "/api/tables/t/query"]
+DOING += [f"/api/alerts/{what}" for what in ("ack", "resolve", "silence", "unsilence")]
 
 
 def test_the_page_itself_needs_no_token(alone):

@@ -53,6 +53,19 @@ def test_an_alert_fires_is_acknowledged_and_resolves_before_ones_eyes(show, aler
     expect(history.first).to_contain_text("resolved")
 
 
+def test_an_alert_whose_program_is_gone_is_resolved_by_hand(show, alert, name):
+    alert("firing")
+    page = show(f"alerts/{name}")
+    card = page.locator("article.alert")
+    card.get_by_role("button", name="Resolve").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("whose rule or program is gone")
+    dialog.get_by_role("button", name="Resolve").click()
+    expect(card).to_have_count(0)
+    history = page.get_by_role("table", name="History of alerts").locator("tbody tr")
+    expect(history.first).to_contain_text("resolved")
+
+
 def test_an_alert_leads_from_the_overview_to_its_rule(show, alert, name):
     alert("firing")
     page = show("overview")

@@ -72,6 +72,7 @@ function card(alert, again) {
     { class: "actions" },
     !alert.acked_by && button("Acknowledge", () => acknowledge(alert, again), { class: "small" }),
     !alert.silenced_until && button("Silence", () => silence(alert, again), { class: "quiet small" }),
+    button("Resolve", () => resolve(alert, again), { class: "quiet small" }),
   );
   const element = el(
     "article",
@@ -97,13 +98,20 @@ function keyText(key) {
 }
 
 async function acknowledge(alert, again) {
+  if (await commented(alert, "Acknowledge", "ack")) again(toast("Acknowledged."));
+}
+
+async function resolve(alert, again) {
+  const hint = "An alert resolves by itself while its program runs. This is for one whose rule or program is gone.";
+  if (await commented(alert, "Resolve", "resolve", hint)) again(toast("Resolved."));
+}
+
+/** Ask for a comment, then do something to an alert. */
+function commented(alert, label, what, hint) {
   const comment = el("input", { id: "comment", autocomplete: "off", maxlength: "500" });
-  const content = [el("p", {}, alert.message || alert.rule), el("label", { for: "comment" }, "Comment, for the others"), comment];
-  const done = await dialog("Acknowledge the alert?", content, [
-    { label: "Cancel" },
-    { label: "Acknowledge", run: async () => (await post("alerts/ack", { id: alert.id, comment: comment.value }), true) },
-  ]);
-  if (done) again(toast("Acknowledged."));
+  const content = [el("p", {}, alert.message || alert.rule), hint && el("p", { class: "quiet-text" }, hint), el("label", { for: "comment" }, "Comment, for the others"), comment];
+  const run = async () => (await post(`alerts/${what}`, { id: alert.id, comment: comment.value }), true);
+  return dialog(`${label} the alert?`, content, [{ label: "Cancel" }, { label, run }]);
 }
 
 const SPANS = ["15 minutes", "1 hour", "4 hours", "1 day", "7 days"];
