@@ -189,6 +189,28 @@ def test_a_card_in_two_cities_within_minutes_is_told_once_and_a_large_refund_alw
         assert only(t.read("fraud"), "message") == [("used in Oslo and Rome",)]
 
 
+def test_a_card_that_goes_on_being_used_in_two_cities_is_told_again_when_ten_minutes_have_passed():
+    uses = [invoice(n, 300 * n, city=("Oslo", "Rome")[n % 2], card="C1") for n in range(25)]  # two hours
+    with TestDriver(fraud.app) as t:
+        t.send("invoices", uses[:9])
+        t.send("invoices", uses[9:])
+        told = [row["at"] for row in t.read("fraud")]
+    assert told == [at(300 + 900 * n) for n in range(8)]
+
+
+def test_a_large_refund_in_cash_is_told_and_counts_as_no_use_of_a_card():
+    with TestDriver(fraud.app, now=TEN) as t:
+        cash = [invoice(n, n, city=("Oslo", "Rome")[n % 2], cents=-30_000) for n in range(6)]
+        t.send("invoices", [*cash, invoice(6, 6, cents=-29_999), invoice(7, 7, card="C1", cents=-30_000)])
+        told = only(t.read("fraud"), "kind", "card", "invoice")
+        assert sorted(told, key=str) == [
+            ("refund", "C1", "S01-1-7"),
+            *(("refund", None, f"S01-1-{n}") for n in range(6)),
+        ]
+        assert only(t.table("fraud-minutes"), "uses", "suspicions") == [(1, 1)]
+        assert t.read("alerts") == []
+
+
 def test_a_wave_of_copied_cards_is_told():
     def pair(card, number):
         return [invoice(number + n, n, city=city, card=card) for n, city in enumerate(("Oslo", "Rome"))]
