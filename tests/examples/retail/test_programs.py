@@ -81,6 +81,8 @@ def test_a_minute_is_compared_with_the_same_minute_an_hour_and_a_day_ago():
         t.send("invoices", [invoice(3, 0, cents=300), invoice(4, 61, cents=4)])
         names = ("dimension", "name", "window_start", "cents", "hour_ago", "day_ago")
         assert sorted(only(t.read("revenue-compared"), *names), key=str) == [
+            ("product", "Baguette", TEN, 129, 129, 129),
+            ("product", "Baguette", at(60), 129, None, None),
             ("shop", "S01", TEN, 300, 20, 1),
             ("shop", "S01", at(60), 4, None, None),
             ("total", "total", TEN, 300, 20, 1),
@@ -88,9 +90,22 @@ def test_a_minute_is_compared_with_the_same_minute_an_hour_and_a_day_ago():
         ]
         t.send("invoices", invoice(5, 30, cents=5))  # the same minute goes on
         assert sorted(only(t.read("revenue-compared"), *names)) == [
+            ("product", "Baguette", TEN, 258, 129, 129),
             ("shop", "S01", TEN, 305, 20, 1),
             ("total", "total", TEN, 305, 20, 1),
         ]
+
+
+def test_what_is_sold_no_more_is_forgotten_after_a_day():
+    kept = {"cucumber": 1}
+    with TestDriver(analytics.app) as t:
+        t.send("invoices", invoice(1, 0))
+        for hours in (24, 26):  # the second moves time beyond the day, and rings
+            t.send("invoices", invoice(2, hours * 3600, units=kept))
+        t.read("revenue-compared")
+        t.send("invoices", invoice(3, 24 * 3600 + 1))  # a day later, but told two hours after that
+        rows = [row for row in t.read("revenue-compared") if row["name"] == "Baguette"]
+        assert only(rows, "cents", "day_ago") == [(129, None)]
 
 
 def test_stock_goes_down_with_sales_and_up_with_supplies_and_returns():
