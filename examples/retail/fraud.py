@@ -1,7 +1,7 @@
 """Fraud: a card that is used in two cities within minutes, and refunds above a limit.
 
 Both are looked for by one operator, which remembers where a card was used in the last ten minutes, and forgets it when
-they have passed. It tells of a card once in that time, however often it is used.
+they have passed. It tells of a card once in that time, however often it is used; and of every refund, also in cash.
 
 When many cards are copied at once, the part of all uses that are suspicious rises, whatever their number is. That is
 watched by the minute in which events arrive, so that what comes late does not count for a minute that is over.
@@ -33,18 +33,22 @@ class Suspicion(hr.Processor):
     """Looks at the uses of one card."""
 
     def on_rows(self, key: Any, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Take the uses of a batch, in the order of time; some may be older than others before."""
+        """Take the uses of a batch, in the order of time; some may be older than others before.
+
+        What was paid in cash has no card, and nothing is remembered of it.
+        """
         uses: list[list[Any]] = key.state or []  # city, time, and whether it was told of then
         for row in rows:
             if row["cents"] <= -LIMIT:
                 yield _told("refund", row, f"{-row['cents'] / 100:.2f} € given back in {row['city']}")
-            if row["shop"] == "WEB":  # which is in no city
+            if row["card"] is None or row["shop"] == "WEB":  # which is in no city
                 continue
             near = [use for use in uses if abs(use[1] - row["at"]) <= WITHIN]
             other = next((city for city, _, _ in near if city != row["city"]), None)
-            if other and not any(told for _, _, told in near):
+            new = other is not None and not any(told for _, _, told in near)
+            if new:
                 yield _told("two-cities", row, f"used in {other} and {row['city']}")
-            uses.append([row["city"], row["at"], other is not None])
+            uses.append([row["city"], row["at"], new])
         if uses:
             newest = max(at for _, at, _ in uses)
             key.state = [use for use in uses if use[1] >= newest - 2 * WITHIN]
@@ -60,7 +64,7 @@ def _told(kind: str, row: dict[str, Any], message: str) -> dict[str, Any]:
 
 
 frauds = (
-    invoices.filter("card is not null")
+    invoices.filter(f"card is not null or cents <= -{LIMIT}")
     .group_by("card")
     .process(
         Suspicion(),
@@ -71,7 +75,7 @@ frauds = (
 frauds.to("fraud")
 
 used = app.stream("invoices", schema="card string", time="append", lateness="10 seconds").filter("card is not null")
-suspected = app.stream("fraud", schema="card string", time="append", lateness="10 seconds")
+suspected = app.stream("fraud", schema="card string", time="append", lateness="10 seconds").filter("card is not null")
 minutes = (
     used.select(suspicions="0")
     .merge(suspected.select(suspicions="1"))

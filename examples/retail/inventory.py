@@ -1,7 +1,7 @@
 """Inventory: how many units of each product each shop has, down with what is sold, up with what is supplied.
 
-A return brings units back: its lines count below zero. The aggregation is over all time, so nothing is ever too late
-for it. What runs low is told, until it is supplied.
+A return brings units back: its lines count below zero. The aggregation is over all time, so nothing in its topics is
+ever too late for it. What runs low is told, until it is supplied.
 
 Run it: ``headrace run examples/retail/inventory.py``
 """

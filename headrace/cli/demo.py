@@ -189,7 +189,8 @@ class _Watching:
         lag = sum(stage["lag"] or 0 for stage in stages)
         read = next((stage["rows"] for stage in stages if stage["program"] == "gateway"), 0)
         money = f"{newest['cents'] / 100:,.2f} € of {newest['sales']:,} invoices"
-        return f"{newest['window_start'][11:16]} {money} | {read:,} invoices read, {len(stages)} queries, lag {lag:,}"
+        minute = f"{newest['window_start'][11:16]} UTC"
+        return f"{minute} {money} | {read:,} invoices read, {len(stages)} queries, lag {lag:,}"
 
 
 def command() -> str:

@@ -12,7 +12,9 @@ from headrace.log.event import EVENT_TIME, Event
 from headrace.log.names import check_topic_name
 
 Headers = list[tuple[str, bytes | None]]
+RECEIVED = "headrace-received"  # of a replayed event: when the log first had it, in milliseconds since the epoch
 _OURS = "headrace-"
+_DIGITS = 15  # of milliseconds up to the year 33658
 
 
 class Place(NamedTuple):
@@ -85,6 +87,18 @@ class Ledger:
 def own_headers(event: Event) -> Headers:
     """Return the headers that an event's producer gave it."""
     return [(name, value) for name, value in event.raw_headers if not name.startswith(_OURS) or name == EVENT_TIME]
+
+
+def received(event: Event) -> int:
+    """Return when the log first had an event, in milliseconds: what an earlier replay tells, or the log's own time.
+
+    What is no number, or lies after the log's own time, tells nothing.
+    """
+    own = round(event.timestamp.timestamp() * 1000)
+    told = event.headers.get(RECEIVED, "")
+    if told.isascii() and told.isdigit() and len(told) <= _DIGITS and 0 < int(told) <= own:
+        return int(told)
+    return own
 
 
 def is_ledger(topic: str) -> bool:

@@ -3,13 +3,25 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from headrace.core.codec import encode
 from headrace.core.errors import ReplayError, UnknownTopicError
 from headrace.log.connection import connect
 from headrace.log.event import Event
-from headrace.log.letter import Headers, Ledger, Letter, Place, Source, check_ledger, is_ledger, own_headers, source_of
+from headrace.log.letter import (
+    RECEIVED,
+    Headers,
+    Ledger,
+    Letter,
+    Place,
+    Source,
+    check_ledger,
+    is_ledger,
+    own_headers,
+    received,
+    source_of,
+)
 from headrace.log.producer import Producer
 from headrace.log.reader import Offsets, Reader
 from headrace.log.replays import REPLAYS, Replays
@@ -22,6 +34,13 @@ _COUNTED = 1000  # offsets up to which letters are counted one by one: transacti
 _NEAR = 100  # offsets between two letters that are read through instead of skipped
 _ROOM = {"message.max.bytes": 1_048_000}  # the mark of where it came from may be more than the event had left
 Shown = TypeVar("Shown")
+
+
+class _Original(NamedTuple):
+    """What an event had where it came from, and no letter of a program on Spark has."""
+
+    headers: Headers
+    received: int
 
 
 class Letters:
@@ -87,8 +106,9 @@ class Letters:
     def replay(self, topic: str, places: Iterable[Place], *, value: str | None = None, again: bool = False) -> int:
         """Send letters to the topics they came from, and note that it was done; all of them or none.
 
-        An event has the key, the value, its own headers and the partition that it had, and the header
-        ``headrace-replayed-from``. Everybody who reads the topic gets it, also those who could handle it before.
+        An event has the key, the value, its own headers and the partition that it had, and the headers
+        ``headrace-replayed-from`` and ``headrace-received``: when the log first had it, or when it was put aside if it
+        is no longer where it was. Everybody who reads the topic gets it, also those who could handle it before.
 
         Args:
             topic: Where the letters lie.
@@ -144,21 +164,21 @@ class Letters:
                 if (event.partition, event.offset) in wanted:
                     yield event
 
-    def _originals(self, letters: Sequence[Letter]) -> dict[Source, Headers]:
-        """Return the headers of events that are still where they came from; programs on Spark do not keep them.
+    def _originals(self, letters: Sequence[Letter]) -> dict[Source, _Original]:
+        """Return what is known of events that are still where they came from.
 
         Raises:
             UnknownTopicError: A topic that they came from is no more.
         """
         aside = {letter.source: letter.event for letter in letters if letter.source is not None}
-        found: dict[Source, Headers] = {}
+        found: dict[Source, _Original] = {}
         for topic in {source.topic for source in aside}:
             places = sorted(Place(source.partition, source.offset) for source in aside if source.topic == topic)
             for event in self._at(topic, places):
                 source = Source(topic, event.partition, event.offset)
                 same = event.raw_key == aside[source].raw_key and event.raw_value == aside[source].raw_value
                 if same:  # and not an event of a topic that was created anew
-                    found[source] = own_headers(event)
+                    found[source] = _Original(own_headers(event), received(event))
         return found
 
     def _refuse_replayed(self, topic: str, places: Sequence[Place], again: bool) -> None:
@@ -186,14 +206,16 @@ def _send(
     producer: Producer,
     letter: Letter,
     value: bytes | None,
-    originals: Mapping[Source, Headers],
+    originals: Mapping[Source, _Original],
     counts: Mapping[str, int],
 ) -> None:
     assert letter.source is not None
     topic, partition, _ = letter.source
     event = letter.event
-    own = own_headers(event) or originals.get(letter.source, [])
-    headers = [*own, (REPLAYED_FROM, f"{event.topic}/{event.partition}/{event.offset}")]
+    original = originals.get(letter.source, _Original([], received(event)))
+    own = own_headers(event) or original.headers
+    whence = f"{event.topic}/{event.partition}/{event.offset}"
+    headers = [*own, (REPLAYED_FROM, whence), (RECEIVED, str(original.received))]
     here = partition if partition < counts[topic] else -1  # the topic may have been created again, with fewer
     producer.send(topic, value, key=event.raw_key, headers=headers, partition=here)
 

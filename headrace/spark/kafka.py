@@ -51,7 +51,7 @@ class KafkaLog:
         self._spark, self._client, self._partitions = spark, client, partitions
         self._heartbeat, self._most = heartbeat, most
 
-    def read(self, topic: str, start: str, whole: bool = False) -> DataFrame:
+    def read(self, topic: str, start: str, whole: bool = False, headers: bool = False) -> DataFrame:
         """Return the events of a topic; heartbeats begin now, whatever the start: old ones were for old events."""
         first = _EARLIEST if start == "earliest" else _LATEST
         begin = {topic: {str(n): first for n in range(self._partitions[topic])}}
@@ -65,6 +65,7 @@ class KafkaLog:
             .options(**_FOLLOWING)
             .option("subscribe", ",".join(topics))
             .option("startingOffsets", json.dumps(begin))
+            .option("includeHeaders", headers)
         )
         if self._most is not None and not whole:
             reader = reader.option("maxOffsetsPerTrigger", self._most)
@@ -85,7 +86,7 @@ class KafkaRange:
     def __init__(self, spark: SparkSession, client: Mapping[str, Any], begin: Offsets, end: Offsets) -> None:
         self._spark, self._client, self._begin, self._end = spark, client, begin, end
 
-    def read(self, topic: str, start: str, whole: bool = False) -> DataFrame:
+    def read(self, topic: str, start: str, whole: bool = False, headers: bool = False) -> DataFrame:
         """Return the events of a topic that were in the batch."""
         end = dict(self._end.get(topic, {}))
         begin = {n: self._begin.get(topic, {}).get(n, _EARLIEST) for n in end}
@@ -96,6 +97,7 @@ class KafkaRange:
             .option("subscribe", topic)
             .option("startingOffsets", json.dumps({topic: begin}))
             .option("endingOffsets", json.dumps({topic: end}))
+            .option("includeHeaders", headers)
             .load()
         )
 

@@ -24,11 +24,11 @@ from headrace.spark.columns import DEAD
 class Log(Protocol):
     """Where topics are read from: Kafka, a part of it once more, or a test."""
 
-    def read(self, topic: str, start: str, whole: bool = False) -> DataFrame:
+    def read(self, topic: str, start: str, whole: bool = False, headers: bool = False) -> DataFrame:
         """Return the events of a topic with the columns key, value, topic, partition, offset, timestamp.
 
         Heartbeats of the stage come among them under their own topic. A batch takes all there is where it shall be the
-        ``whole``, otherwise no more than the program allows.
+        ``whole``, otherwise no more than the program allows. ``headers`` are a column more: only who needs them pays.
         """
         ...
 

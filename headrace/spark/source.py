@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from headrace.core.quantities import milliseconds
 from headrace.core.schema import UNKNOWN, quote
 from headrace.log.dead_letters import LATE
+from headrace.log.letter import RECEIVED
 from headrace.plan.dedupe import Dedupe
 from headrace.plan.join import Join
 from headrace.plan.source import Correction, Source, Through
@@ -57,7 +58,8 @@ class _Parsed:
 
 @lower.register(Source)
 def _(node: Source, ctx: Context) -> DataFrame:
-    raw = _raw(ctx, node.topic, node.start, node.table)
+    by_log = node.correction is not None and node.correction.received is None
+    raw = _raw(ctx, node.topic, node.start, node.table, headers=by_log)
     if node.table:
         return _table(node, raw, ctx)
     beat = _beat(ctx)
@@ -138,11 +140,19 @@ def _keys(names: tuple[str, ...], kinds: Mapping[str, str]) -> dict[str, Column]
 
 def _corrected(rows: DataFrame, correction: Correction) -> DataFrame:
     """Shift an event's time by what its device's clock is wrong."""
-    received = column(correction.received) if correction.received else F.col("__timestamp")
+    received = column(correction.received) if correction.received else _received()
     skew = F.unix_micros(received) - F.unix_micros(column(correction.sent))
     rows = rows.withColumn(_SKEW, skew)
     right = F.timestamp_micros(F.unix_micros(column(correction.event)) + F.col(_SKEW))
     return rows.withColumn(correction.event, right)
+
+
+def _received() -> Column:
+    """Return when the log first had an event: what a replay tells (see `letter.received`), or the log's own time."""
+    place = F.array_position("__headers.key", RECEIVED)
+    told = F.get("__headers.value", (place - 1).cast("int")).cast("string").try_cast("bigint")
+    can_be = (told > 0) & (told <= F.unix_millis("__timestamp"))
+    return F.when(can_be, F.timestamp_millis(told)).otherwise(F.col("__timestamp"))
 
 
 def _skewed(correction: Correction) -> tuple[Column, Column]:
@@ -173,8 +183,9 @@ def _(node: Through, ctx: Context) -> DataFrame:
     return _finish(_Parsed(rows, list(node.schema), bad, reason, beat, ctx.tells(node)), ctx, delay)
 
 
-def _raw(ctx: Context, topic: str, start: str, whole: bool = False) -> DataFrame:
-    return ctx.log.read(topic, start, whole).select([F.col(name).alias(f"__{name}") for name in _META])
+def _raw(ctx: Context, topic: str, start: str, whole: bool = False, headers: bool = False) -> DataFrame:
+    names = (*_META, "headers") if headers else _META
+    return ctx.log.read(topic, start, whole, headers).select([F.col(name).alias(f"__{name}") for name in names])
 
 
 def _from_json(raw: DataFrame, ddl: str) -> tuple[DataFrame, Column, Column]:

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 _KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp"
+_HEADERS = "array<struct<key: string, value: binary>>"
 _ARROW = pa.schema(
     [
         ("key", pa.binary()),
@@ -80,10 +81,10 @@ class FileLog:
     def __init__(self, spark: SparkSession, topics: Topics) -> None:
         self._spark, self._topics = spark, topics
 
-    def read(self, topic: str, start: str, whole: bool = False) -> DataFrame:
+    def read(self, topic: str, start: str, whole: bool = False, headers: bool = False) -> DataFrame:
         """Return the events of a topic as they are put."""
         reader = self._spark.readStream.schema(_KAFKA).option("maxFilesPerTrigger", 1)
-        return reader.parquet(str(self._topics.folder(topic)))
+        return _shown(reader.parquet(str(self._topics.folder(topic))), headers)
 
     def now(self) -> Column:
         """Return the test's clock: the time at which an event was put."""
@@ -96,13 +97,18 @@ class Sendings:
     def __init__(self, spark: SparkSession, paths: Mapping[str, Sequence[Path]]) -> None:
         self._spark, self._paths = spark, paths
 
-    def read(self, topic: str, start: str, whole: bool = False) -> DataFrame:
+    def read(self, topic: str, start: str, whole: bool = False, headers: bool = False) -> DataFrame:
         """Return the events of a topic that were in the batch, without heartbeats."""
         reader = self._spark.read.schema(_KAFKA)
         if not (paths := self._paths.get(topic)):
-            return self._spark.createDataFrame([], _KAFKA)
-        return reader.parquet(*map(str, paths)).filter(F.col("topic") == topic)
+            return _shown(self._spark.createDataFrame([], _KAFKA), headers)
+        return _shown(reader.parquet(*map(str, paths)).filter(F.col("topic") == topic), headers)
 
     def now(self) -> Column:
         """Return the test's clock: the time at which an event was put."""
         return F.col("__timestamp")
+
+
+def _shown(rows: DataFrame, headers: bool) -> DataFrame:
+    """Return rows with the column of headers where they are asked for: events of a test have none."""
+    return rows.withColumn("headers", F.lit(None).cast(_HEADERS)) if headers else rows

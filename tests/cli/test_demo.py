@@ -60,7 +60,7 @@ def test_it_shows_revenue_and_leaves_nothing_running(demo, dashboard, home):
     shown, told = demo.communicate(timeout=300)
     assert (demo.returncode, "Traceback" in told) == (0, False), told
     last = shown.splitlines()[-1]
-    line = r"\d\d:\d\d [\d,]+\.\d\d € of [\d,]+ invoices \| ([\d,]+) invoices read, (\d+) queries, lag [\d,]+"
+    line = r"\d\d:\d\d UTC [\d,]+\.\d\d € of [\d,]+ invoices \| ([\d,]+) invoices read, (\d+) queries, lag [\d,]+"
     read, queries = re.fullmatch(line, last).groups()
     assert int(read.replace(",", "")) > 0
     assert int(queries) > 9

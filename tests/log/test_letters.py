@@ -41,6 +41,10 @@ def replayed(topic):
     return [event for event in read(topic) if "headrace-replayed-from" in event.headers]
 
 
+def received(event):
+    return str(round(event.timestamp.timestamp() * 1000)).encode()
+
+
 def test_letters_tell_why_and_whence(letters, dead, topic):
     found = letters.newest(dead)
     assert [letter.reason for letter in found.events] == [f"reason {n}" for n in range(5)]
@@ -60,7 +64,8 @@ def test_a_replayed_event_is_as_it_was(letters, dead, topic):
     (event,) = replayed(topic)
     (original,) = [event for event in read(topic) if event.value == {"n": 3} and event is not None][:1]
     assert (event.value, event.key, event.partition) == ({"n": 3}, "k3", 3)
-    assert event.raw_headers == [*original.raw_headers, ("headrace-replayed-from", f"{dead}/0/3".encode())]
+    ours = [("headrace-replayed-from", f"{dead}/0/3".encode()), ("headrace-received", received(original))]
+    assert event.raw_headers == [*original.raw_headers, *ours]
     assert event.event_time == datetime(2024, 5, 1, 10, tzinfo=UTC)
 
 
@@ -73,6 +78,39 @@ def test_headers_that_were_not_kept_aside_are_found_where_the_event_was(letters,
     letters.replay(f"{topic}.dlq", [Place(0, 0), Place(0, 1)])
     traces = [event.headers.get("trace") for event in replayed(topic)]
     assert traces == ["a", None]
+
+
+def test_a_replayed_event_tells_when_the_log_first_had_it_however_often_it_is_replayed(letters, topic, brokers):
+    with Producer() as producer:
+        producer.send(topic, {"n": 1}, key="k", partition=0)
+    [original] = read(topic)
+    for number in range(3):
+        put(f"{topic}.dlq", topic, **{PARTITION: "0", OFFSET: str(_last(topic).offset)})
+        letters.replay(f"{topic}.dlq", [Place(0, number)])
+        assert dict(_last(topic).raw_headers)["headrace-received"] == received(original)
+
+
+@pytest.mark.parametrize("told", ["never", "-5", "0", "9" * 30, "٣", str(2**45)])
+def test_what_is_no_time_of_receipt_is_not_passed_on(letters, topic, told):
+    with Producer() as producer:
+        producer.send(topic, {"n": 1}, key="k", headers={"headrace-received": told}, partition=0)
+    [original] = read(topic)
+    put(f"{topic}.dlq", topic, **{PARTITION: "0", OFFSET: "0"})
+    letters.replay(f"{topic}.dlq", [Place(0, 0)])
+    assert dict(_last(topic).raw_headers)["headrace-received"] == received(original)
+
+
+def test_of_an_event_that_is_gone_the_time_counts_at_which_it_was_put_aside(letters, topic):
+    put(f"{topic}.dlq", topic, **{PARTITION: "0", OFFSET: "7"})
+    put(f"{topic}.dlq", topic, **{PARTITION: "0", OFFSET: "8", "headrace-received": "1714557600000"})
+    aside = [received(letter.event) for letter in letters.newest(f"{topic}.dlq").events]
+    letters.replay(f"{topic}.dlq", [Place(0, 0), Place(0, 1)])
+    told = [dict(event.raw_headers)["headrace-received"] for event in read(topic)]
+    assert told == [aside[0], b"1714557600000"]  # the second had been replayed before
+
+
+def _last(topic):
+    return max(read(topic), key=lambda event: event.offset)
 
 
 def test_the_same_letter_is_not_replayed_twice_unless_asked(letters, dead, topic):
@@ -144,7 +182,8 @@ def test_late_events_go_back_to_the_topic_that_each_tells(letters, topic):
     assert letters.ledger(ledger).source is None
     assert letters.replay(ledger, [Place(0, 0)]) == 1
     (event,) = read(topic)
-    assert (event.value, event.partition, list(event.headers)) == ({"n": 1}, 1, ["headrace-replayed-from"])
+    assert (event.value, event.partition) == ({"n": 1}, 1)
+    assert list(event.headers) == ["headrace-replayed-from", "headrace-received"]
 
 
 @pytest.mark.parametrize(

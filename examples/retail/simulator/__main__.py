@@ -1,5 +1,7 @@
 """Run it: ``python -m examples.retail.simulator --rate 1000 --history "25 hours"``.
 
+The past is sent only where nothing was sent before: it would come too late for those who have read on.
+
 While it runs, ``python -m examples.retail.simulator --turn 5000`` turns its rate: it writes the number into a small
 file, ``retail.rate`` beside the broker's data, which anybody may write by hand.
 """
@@ -12,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread, Timer
 
-from examples.retail.simulator.sender import Dial, checked_rate, create_topics, send_history, send_live
+from examples.retail.simulator.sender import Dial, checked_rate, create_topics, has_begun, send_history, send_live
 from examples.retail.simulator.world import World
 from headrace.core.errors import HeadraceError
 from headrace.core.quantities import parse_span
@@ -43,7 +45,9 @@ def _send(given: argparse.Namespace, dial: Dial) -> None:
     create_topics(given.brokers)
     world = World(given.seed, datetime.now(UTC))
     with Producer(given.brokers) as producer:
-        if history is not None:
+        if history is not None and has_begun(given.brokers):
+            print("the past is not sent: the topics have events already, and it must come before them", flush=True)
+        elif history is not None:
             count = send_history(producer, world.history(history, dial.rate))
             print(f"sent {count:,} events of the past {given.history}", flush=True)
         count = send_live(producer, world, lambda: dial.rate, ended, _Told())
@@ -81,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m examples.retail.simulator", description=__doc__)
     parser.add_argument("--rate", default="100", help="invoices per second, or max (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of all chance (default: %(default)s)")
-    parser.add_argument("--history", metavar="SPAN", help="send the past first, such as '25 hours'")
+    parser.add_argument("--history", metavar="SPAN", help="send the past first, such as '25 hours', once")
     parser.add_argument("--seconds", type=float, help="end after so many seconds")
     parser.add_argument("--leash", action="store_true", help="end when standard input does")
     parser.add_argument("--turn", metavar="RATE", help="turn the rate of a simulator that runs, and end")

@@ -167,8 +167,7 @@ class Customers:
         product = self._chance.choice(PRECIOUS)
         if not self._stock.take(shop, product, 1):
             return
-        sale = self._invoice(
-            shop, {product: 1}, at, card=person.card, loyalty=person.loyalty, delivery=None, refund_of=None
-        )
+        card = person.card if self._chance.random() < _CARD else None
+        sale = self._invoice(shop, {product: 1}, at, card=card, loyalty=person.loyalty, delivery=None, refund_of=None)
         later = (at + self._chance.uniform(30, 180) * _SECOND).replace(microsecond=0)
         self._agenda.at(later, lambda time: self._give_back(shop, sale, time))

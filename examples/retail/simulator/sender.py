@@ -84,6 +84,16 @@ def create_topics(brokers: str | None = None) -> None:
         topics.create(SHOPS, partitions=PARTITIONS, compact=True, exist_ok=True)
 
 
+def has_begun(brokers: str | None = None) -> bool:
+    """Whether anything was ever sent, also if it is no longer kept.
+
+    Then the past cannot be sent: its invoices would come too late for the gateway, and its supplies would still count.
+    """
+    with Topics(brokers) as topics:
+        found = [topics.describe(name) for name in (TILLS, SUPPLIES)]
+    return any(partition.latest > 0 for topic in found for partition in topic.partitions)
+
+
 def send(producer: Producer, events: Iterable[Sent], now: datetime) -> int:
     """Send events; what was due long before is stamped as sent now. Return how many."""
     count = 0

@@ -58,7 +58,7 @@ class Truth:
             self.points[invoice["loyalty"]] += points(invoice["cents"])
         if invoice["delivery"]:
             self.deliveries[invoice["invoice"]] = at
-        if invoice["card"] and invoice["cents"] <= -LIMIT:
+        if invoice["cents"] <= -LIMIT:
             self.refunds.add(invoice["invoice"])
         if invoice["card"] and invoice["shop"] != WEB:
             self._uses[invoice["card"]].append((at, invoice["city"]))

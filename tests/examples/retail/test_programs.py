@@ -81,6 +81,8 @@ def test_a_minute_is_compared_with_the_same_minute_an_hour_and_a_day_ago():
         t.send("invoices", [invoice(3, 0, cents=300), invoice(4, 61, cents=4)])
         names = ("dimension", "name", "window_start", "cents", "hour_ago", "day_ago")
         assert sorted(only(t.read("revenue-compared"), *names), key=str) == [
+            ("product", "Baguette", TEN, 129, 129, 129),
+            ("product", "Baguette", at(60), 129, None, None),
             ("shop", "S01", TEN, 300, 20, 1),
             ("shop", "S01", at(60), 4, None, None),
             ("total", "total", TEN, 300, 20, 1),
@@ -88,9 +90,22 @@ def test_a_minute_is_compared_with_the_same_minute_an_hour_and_a_day_ago():
         ]
         t.send("invoices", invoice(5, 30, cents=5))  # the same minute goes on
         assert sorted(only(t.read("revenue-compared"), *names)) == [
+            ("product", "Baguette", TEN, 258, 129, 129),
             ("shop", "S01", TEN, 305, 20, 1),
             ("total", "total", TEN, 305, 20, 1),
         ]
+
+
+def test_what_is_sold_no_more_is_forgotten_after_a_day():
+    kept = {"cucumber": 1}
+    with TestDriver(analytics.app) as t:
+        t.send("invoices", invoice(1, 0))
+        for hours in (24, 26):  # the second moves time beyond the day, and rings
+            t.send("invoices", invoice(2, hours * 3600, units=kept))
+        t.read("revenue-compared")
+        t.send("invoices", invoice(3, 24 * 3600 + 1))  # a day later, but told two hours after that
+        rows = [row for row in t.read("revenue-compared") if row["name"] == "Baguette"]
+        assert only(rows, "cents", "day_ago") == [(129, None)]
 
 
 def test_stock_goes_down_with_sales_and_up_with_supplies_and_returns():
@@ -187,6 +202,28 @@ def test_a_card_in_two_cities_within_minutes_is_told_once_and_a_large_refund_alw
         assert t.read("fraud") == []
         t.send("invoices", use(12, 1300, "Rome", card="C4"))  # comes late, and is compared with those around it
         assert only(t.read("fraud"), "message") == [("used in Oslo and Rome",)]
+
+
+def test_a_card_that_goes_on_being_used_in_two_cities_is_told_again_when_ten_minutes_have_passed():
+    uses = [invoice(n, 300 * n, city=("Oslo", "Rome")[n % 2], card="C1") for n in range(25)]  # two hours
+    with TestDriver(fraud.app) as t:
+        t.send("invoices", uses[:9])
+        t.send("invoices", uses[9:])
+        told = [row["at"] for row in t.read("fraud")]
+    assert told == [at(300 + 900 * n) for n in range(8)]
+
+
+def test_a_large_refund_in_cash_is_told_and_counts_as_no_use_of_a_card():
+    with TestDriver(fraud.app, now=TEN) as t:
+        cash = [invoice(n, n, city=("Oslo", "Rome")[n % 2], cents=-30_000) for n in range(6)]
+        t.send("invoices", [*cash, invoice(6, 6, cents=-29_999), invoice(7, 7, card="C1", cents=-30_000)])
+        told = only(t.read("fraud"), "kind", "card", "invoice")
+        assert sorted(told, key=str) == [
+            ("refund", "C1", "S01-1-7"),
+            *(("refund", None, f"S01-1-{n}") for n in range(6)),
+        ]
+        assert only(t.table("fraud-minutes"), "uses", "suspicions") == [(1, 1)]
+        assert t.read("alerts") == []
 
 
 def test_a_wave_of_copied_cards_is_told():

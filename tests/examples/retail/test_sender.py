@@ -13,7 +13,7 @@ from examples.retail.simulator import World
 from examples.retail.simulator.__main__ import main
 from examples.retail.simulator.sender import Dial, checked_rate, create_topics, send_history, send_live
 from headrace.core.errors import ConfigError
-from headrace.log import Consumer, Producer
+from headrace.log import Consumer, Producer, Topics
 
 ROOT = Path(__file__).parents[3]
 TOPICS = ("till-invoices", "supplies", "reservations", "shops-open")
@@ -57,6 +57,24 @@ def test_the_past_is_sent_now_and_stays_in_the_past(cluster):
     assert len(events) + len(read("supplies", began)) == count
     assert min(datetime.fromisoformat(event.value["at"]) for event in events) < began - timedelta(minutes=90)
     assert all(datetime.fromisoformat(event.value["sent_at"]) >= began for event in events)
+
+
+def test_the_past_is_sent_once_however_often_the_command_is_run(cluster):
+    create_topics()
+    with Topics() as topics:
+        for name in ("till-invoices", "supplies"):
+            topics.delete(name)
+    command = [sys.executable, "-m", "examples.retail.simulator", "--rate", "5", "--history", "2 hours", "--seconds=1"]
+    first, again = (
+        subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True) for _ in range(2)
+    )
+    assert "events of the past 2 hours" in first.stdout
+    assert again.stdout.startswith("the past is not sent: the topics have events already")
+    supplies = [event.value for event in read("supplies", "earliest")]
+    hour_ago = datetime.now(UTC) - timedelta(hours=1)
+    old = [(row["shop"], row["product"]) for row in supplies if datetime.fromisoformat(row["at"]) < hour_ago]
+    assert old
+    assert len(old) == len(set(old))
 
 
 def test_a_dial_is_turned_by_a_small_file_and_ignores_what_is_no_rate(tmp_path, monkeypatch, capsys):

@@ -60,6 +60,14 @@ def test_nobody_buys_where_it_is_closed_and_somewhere_it_is_always_open():
         assert len({event.key for event in sold}) > 20
 
 
+@pytest.mark.parametrize(("minute", "second"), [(58, 0), (59, 1), (59, 40), (59, 59)])
+def test_nobody_buys_after_closing_whenever_the_world_began(minute, second):
+    begin = BEGIN.replace(hour=19, minute=minute, second=second, microsecond=700_000)  # some close at eight
+    shops = {shop.id: shop for shop in ALL}
+    sold = [event for event in ran(3, 50, begin=begin) if event.topic == TILLS and event.happened is not None]
+    assert not [event for event in sold if not shops[event.key].is_open(event.happened)]
+
+
 def test_the_rate_is_what_was_asked_for_and_can_be_turned():
     world, count = World(1, BEGIN), []
     for step, rate in enumerate((50, 200, 0, 50), start=1):
@@ -125,7 +133,9 @@ def test_a_shop_that_is_cut_off_gives_no_sign_and_sends_all_in_a_burst_afterward
 def test_a_card_is_now_and_then_used_in_two_cities_and_dear_things_are_refunded(day):
     truth = Truth().add(day)
     assert truth.stolen
-    assert truth.refunds
+    refunds = [e.value for e in invoices(day) if e.value["cents"] <= -30_000]
+    assert {row["card"] is None for row in refunds} == {True, False}  # in cash, too
+    assert truth.refunds == {row["invoice"] for row in refunds}
     assert len(truth.stolen) < 0.01 * truth.invoices
 
 
