@@ -24,7 +24,7 @@ class AlertSettings:
     Attributes:
         notify: Addresses of apprise such as ``mailto://…``, and of webhooks, ``https://…``.
         secret: Signs webhooks.
-        allow_private: Whether webhooks may go to private addresses.
+        allow_private: Whether webhooks and services other than mail may go to private addresses.
         gather: How long to wait for further alerts before telling of the first.
         every: How long at least between two messages to a target.
     """
