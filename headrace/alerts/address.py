@@ -1,8 +1,10 @@
 """Where a webhook may go: to the world, but not into the network of whoever runs this, unless allowed."""
 
 import ipaddress
+import re
 import socket
 import threading
+from contextlib import suppress
 from typing import Any
 
 from headrace.core.errors import NotifyError
@@ -10,6 +12,12 @@ from headrace.core.errors import NotifyError
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _PATIENCE = 5.0  # seconds for the name of a host
+_PLAIN = re.compile(r"[\w.:-]+")
+_ANY = 80  # a port, since one must be asked for
+
+
+class _UnknownHostError(NotifyError):
+    """A host has no address."""
 
 
 def resolve(host: str, port: int, allow_private: bool) -> list[tuple[str, int]]:
@@ -26,6 +34,19 @@ def resolve(host: str, port: int, allow_private: bool) -> list[tuple[str, int]]:
                     f"{host} is {address}, a private address; set allow_private = true in [alerts] if it may be reached"
                 )
     return [(address, port) for address in addresses]
+
+
+def refuse_private(host: str) -> None:
+    """Refuse a host that others will look up again; what looks like one but has no address may be a name of theirs.
+
+    Raises:
+        NotifyError: One of its addresses is private.
+    """
+    host = host.strip("[]")
+    if not _PLAIN.fullmatch(host):
+        raise NotifyError("the host of a target has characters that no host has")
+    with suppress(_UnknownHostError):
+        resolve(host, _ANY, allow_private=False)
 
 
 def is_public(text: str) -> bool:
@@ -68,5 +89,5 @@ def _addresses(host: str, port: int) -> list[str]:
     if not answer:
         raise NotifyError(f"the address of {host} was not found in {_PATIENCE:g} s")
     if isinstance(answer[0], Exception):
-        raise NotifyError(f"{host} has no address: {getattr(answer[0], 'strerror', None) or answer[0]}")
+        raise _UnknownHostError(f"{host} has no address: {getattr(answer[0], 'strerror', None) or answer[0]}")
     return list(dict.fromkeys(str(found[4][0]) for found in answer[0]))

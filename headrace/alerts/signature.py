@@ -29,7 +29,7 @@ def verify(secret: str, header: str, body: bytes, *, within: float = 300.0, now:
     """
     parts = dict(part.split("=", 1) for part in header.split(",") if "=" in part)
     told, given = parts.get("t", ""), parts.get(_VERSION, "")
-    if not told.isascii() or not told.isdecimal() or len(told) > len(str(2**63)):
+    if not header.isascii() or not told.isdecimal() or len(told) > len(str(2**63)):
         return False
     fresh = abs((time.time() if now is None else now) - int(told)) <= within
     return hmac.compare_digest(_digest(secret, body, int(told)).encode(), given.encode()) and fresh

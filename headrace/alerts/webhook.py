@@ -84,6 +84,8 @@ class Webhook:
             good = False
         if not good or not self.url.isprintable() or " " in self.url:
             raise ConfigError("a webhook must be https://host/path or http://host/path; one of [alerts] notify is not")
+        if not self.url.isascii():
+            raise ConfigError("a webhook has characters beyond ASCII; write them as %… in the path, xn--… in the host")
         if parts.username is not None or parts.password is not None:
             raise ConfigError("a webhook takes no user and password; what is sent is signed with the secret instead")
         return parts

@@ -10,6 +10,7 @@ from typing import IO
 
 from headrace.core.errors import ConfigError
 
+_WIDTH = 20  # characters, which no id needs
 _PAUSES = (0.05, 0.1, 0.2)  # seconds: who only looks whether a lock is held has it for a moment, too
 
 
@@ -23,15 +24,14 @@ def held(path: Path, advice: str = "set HEADRACE_HOME") -> Iterator[bool]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = path.open("a+")
+        lock = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+")
     except OSError as error:
         raise ConfigError(f"{path.parent} cannot be written: {error.strerror}; {advice}") from None
     with lock:
         if not _taken(lock):
             yield False
             return
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
+        lock.write(f"{os.getpid():<{_WIDTH}}")  # over what was there, of which nothing is lost if it is not ours
         lock.flush()
         yield True
 

@@ -112,7 +112,10 @@ def quote(name: str) -> str:
 
 def shown(given: object) -> str:
     """Return what was given, for an error to repeat; only its beginning where it is long."""
-    told = repr(given)
+    try:
+        told = repr(given)
+    except RecursionError:
+        told = f"a {type(given).__name__} of very deep nesting"
     return told if len(told) <= _SHOWN else f"{told[:_SHOWN]}… ({len(told)} characters)"
 
 

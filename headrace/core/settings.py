@@ -24,7 +24,7 @@ class AlertSettings:
     Attributes:
         notify: Addresses of apprise such as ``mailto://…``, and of webhooks, ``https://…``.
         secret: Signs webhooks.
-        allow_private: Whether webhooks may go to private addresses.
+        allow_private: Whether webhooks and services other than mail may go to private addresses.
         gather: How long to wait for further alerts before telling of the first.
         every: How long at least between two messages to a target.
     """
@@ -56,7 +56,7 @@ class Settings:
     durability: Durability | None = None
     checkpoints: str | None = None
     alerts: AlertSettings = AlertSettings()
-    kafka: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    kafka: Mapping[str, str | int | float | bool] = field(default_factory=dict, repr=False)  # it holds passwords
 
     @classmethod
     def load(cls, folder: Path | None = None, env: Mapping[str, str] | None = None, **arguments: Any) -> Self:
@@ -117,18 +117,19 @@ def _folder(name: str, value: str | os.PathLike[str], folder: Path) -> Path:
 
 
 def _client_settings(value: Any) -> dict[str, Any]:
-    plain = isinstance(value, Mapping) and all(isinstance(item, str | int | float | bool) for item in value.values())
-    if not plain:
-        raise ConfigError(
-            f'kafka must be a table of client settings like "security.protocol" = "SSL", not {value!r}; '
-            "put names with dots into quotes"
+    wanted = 'kafka must be a table of client settings like "security.protocol" = "SSL"'
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{wanted}, not {type(value).__name__}")
+    if wrong := sorted(name for name, item in value.items() if not isinstance(item, str | int | float | bool)):
+        raise ConfigError(  # only names are told: there are passwords in it
+            f"{wanted}; {', '.join(wrong)} in it is not text, a number, true or false; put names with dots into quotes"
         )
     return dict(value)
 
 
 def _table(value: Any, name: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{name} must be a table, [{name}], not {value!r}")
+        raise ConfigError(f"{name} must be a table, [{name}], not {type(value).__name__}")
     return value
 
 

@@ -1,27 +1,32 @@
 """SQL from outside: it reads, and takes no more than it may."""
 
-import datetime
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import orjson
 
 from headrace.core.errors import ViewError, ViewTimeoutError
-from headrace.core.schema import shown
-from headrace.serve.columns import moment
 from headrace.serve.files import damaged
 
 _READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
-_REFUSED = {
-    "load_extension",  # reaches beyond the rows
-    "fts3_tokenizer",
-    "printf",  # can be told to take minutes in a single step, which no clock stops
-    "format",
-}
+_ALLOWED = (  # functions that know nothing but rows and clocks
+    "abs char coalesce concat concat_ws glob hex if ifnull iif instr length like likelihood likely lower ltrim max min",
+    "nullif octet_length quote random randomblob replace round rtrim sign soundex sqlite_version substr substring trim",
+    "typeof unhex unicode unistr unistr_quote unlikely upper zeroblob",
+    "avg count group_concat median percentile percentile_cont percentile_disc string_agg sum total",
+    "cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank row_number",
+    "current_date current_time current_timestamp date datetime julianday strftime time timediff unixepoch",
+    "acos acosh asin asinh atan atan2 atanh ceil ceiling cos cosh degrees exp floor ln log log10 log2 mod pi pow power",
+    "radians sin sinh sqrt tan tanh trunc",
+    "-> ->> json json_array json_array_insert json_array_length json_error_position json_extract json_group_array",
+    "json_group_object json_insert json_object json_patch json_pretty json_quote json_remove json_replace json_set",
+    "json_type json_valid",
+)
+_FUNCTIONS = {name for names in _ALLOWED for name in names.split()}
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_ATTACHED: 0,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
@@ -29,13 +34,23 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
     sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
 }
-_ROOM = 100_000  # bytes that a value may have beyond any row: functions such as trim() take time by its square
+_ROOM = 100_000  # bytes that a value may have beyond any row
+_MEMORY = 256_000_000  # bytes for all that SQLite holds, what it sorts among it
 _LARGEST = 64_000_000  # bytes of a result
 _STEPS = 500  # of SQLite's machine between two looks at the clock; mostly microseconds, but a step may be a function
+Result = tuple[list[str], list[tuple[Any, ...]]]
+"""The names of the columns, and the rows."""
+
+
+def limit_memory() -> None:
+    """Let SQLite take no more memory than queries may, in the whole of this process."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(f"pragma hard_heap_limit = {_MEMORY}")
 
 
 def close_off(connection: sqlite3.Connection) -> None:
-    """Let a connection do nothing but read, whatever it is told."""
+    """Let a connection do nothing but read, whatever it is told; what it sorts counts as memory, and fills no disk."""
+    connection.execute("pragma temp_store = memory")
     connection.set_authorizer(_authorise)
     for kind, most in _LIMITS.items():
         connection.setlimit(kind, most)
@@ -50,22 +65,24 @@ class Bounds:
     largest: int
 
 
-def run(connection: sqlite3.Connection, sql: str, params: Sequence[Any], bounds: Bounds) -> list[dict[str, Any]]:
+def run(connection: sqlite3.Connection, sql: str, params: Sequence[Any], bounds: Bounds) -> Result:
     """Return what the SQL selects, over a connection that was closed off.
 
     Raises:
         ViewTimeoutError: It takes longer than it may.
-        ViewError: It does not only read, or cannot be understood.
+        ViewError: It does not only read, takes too much memory, or cannot be understood.
     """
     deadline = time.monotonic() + bounds.seconds
     before = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, bounds.largest + _ROOM)
     connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
     try:
-        cursor = connection.execute(sql, [_bound(value) for value in params])
+        cursor = connection.execute(sql, params)
         try:
             return _rows(cursor, bounds.limit)
         finally:
             cursor.close()  # else its snapshot would keep the log from being cut
+    except MemoryError:
+        raise ViewError(f"the query takes more than {_MEMORY:,} bytes of memory; let it read or sort less") from None
     except (sqlite3.Error, sqlite3.Warning, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, sqlite3.Error) and damaged(error):
             raise
@@ -75,13 +92,13 @@ def run(connection: sqlite3.Connection, sql: str, params: Sequence[Any], bounds:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, before)
 
 
-def _rows(cursor: sqlite3.Cursor, limit: int) -> list[dict[str, Any]]:
+def _rows(cursor: sqlite3.Cursor, limit: int) -> Result:
     if cursor.description is None:
         raise ViewError("there is nothing to run; write a SELECT")
     names = [column[0] for column in cursor.description]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ViewError(f"the result has two columns {min(twice)!r}; give one another name with AS")
-    return [dict(zip(names, row, strict=True)) for row in _bounded(cursor, limit)]
+    return names, list(_bounded(cursor, limit))
 
 
 def _bounded(cursor: sqlite3.Cursor, limit: int) -> Iterator[tuple[Any, ...]]:
@@ -101,31 +118,23 @@ def _size(value: Any) -> int:
     return len(orjson.dumps(value)) if isinstance(value, dict | list) else 8
 
 
-def _bound(value: Any) -> Any:
-    """Return a parameter as values of its kind are kept."""
-    if isinstance(value, datetime.datetime):
-        return moment(value)
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, Mapping | Sequence) and not isinstance(value, str | bytes):
-        raise ViewError(f"{shown(value)} cannot be a parameter; give text, numbers, booleans, times or None")
-    return value
-
-
 def _authorise(action: int, _: str | None, name: str | None, *more: str | None) -> int:
-    if action not in _READING or (action == sqlite3.SQLITE_FUNCTION and name in _REFUSED):
+    if action not in _READING or (action == sqlite3.SQLITE_FUNCTION and name not in _FUNCTIONS):
         return sqlite3.SQLITE_DENY
     return sqlite3.SQLITE_OK
+
+
+def too_long(seconds: float) -> ViewTimeoutError:
+    """Return what is told of a query that was stopped."""
+    return ViewTimeoutError(
+        f"the query took longer than {seconds:g} s and was stopped; let it read less, or give it a longer timeout"
+    )
 
 
 def _explained(error: Exception, seconds: float) -> ViewError:
     code = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_INTERRUPT:
-        return ViewTimeoutError(
-            f"the query took longer than {seconds:g} s and was stopped; let it read less, or give it a longer timeout"
-        )
+        return too_long(seconds)
     told = str(error)
     if "use function" in told:
         return ViewError(f"the query cannot be run: it is {told}")

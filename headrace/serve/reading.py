@@ -1,20 +1,25 @@
 """The file of a view, as everybody sees it who reads it."""
 
+import datetime
 import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
 from headrace.core.errors import ViewError
+from headrace.core.schema import shown
 from headrace.serve import guard
-from headrace.serve.columns import COLLATION, compare_decimals, expression
+from headrace.serve.columns import expression, moment
 from headrace.serve.declared import Declared
 from headrace.serve.facts import Position, layout_of, position_of, table_names
 from headrace.serve.files import damaged
 from headrace.serve.layout import KEY, ROWS, Layout
+from headrace.serve.runner import Task, connected
+from headrace.serve.runners import run
 
 Found = TypeVar("Found")
 _IDLE = 16  # connections kept for the next readers
@@ -25,13 +30,8 @@ class _Reader:
 
     def __init__(self, path: Path) -> None:
         self.file = path.stat().st_ino
-        where = f"{path.absolute().as_uri()}?mode=ro"
-        self.connection = sqlite3.connect(
-            where, uri=True, isolation_level=None, check_same_thread=False, detect_types=sqlite3.PARSE_DECLTYPES
-        )
+        self.connection = connected(path)
         try:
-            self.connection.create_collation(COLLATION, compare_decimals)
-            guard.close_off(self.connection)
             self.layout = self._layout()
         except BaseException:
             self.connection.close()
@@ -129,7 +129,8 @@ class Reading:
     ) -> list[dict[str, Any]]:
         try:
             bounds = guard.Bounds(limit, timeout, position_of(reader.connection).largest)
-            return guard.run(reader.connection, sql, params, bounds)
+            typed = isinstance(reader.layout, Declared)
+            return run(Task(self.path, typed, sql, [_bound(value) for value in params], bounds))
         except ViewError as error:
             if "no such" in str(error):
                 columns = ", ".join(layout.names) if (layout := layout_of(reader.connection)) else ""
@@ -181,3 +182,16 @@ class Reading:
 def _select(reader: _Reader, condition: str, params: Sequence[Any], limit: int) -> list[dict[str, Any]]:
     sql = f"select {reader.layout.whole} from {ROWS} where {condition} limit {limit:d}"
     return [reader.layout.unpack(row) for row in reader.connection.execute(sql, params)]
+
+
+def _bound(value: Any) -> Any:
+    """Return a parameter as values of its kind are kept."""
+    if isinstance(value, datetime.datetime):
+        return moment(value)
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return float(value)
+    if value is not None and not isinstance(value, str | bytes | int | float):
+        raise ViewError(f"{shown(value)} cannot be a parameter; give text, numbers, booleans, times or None")
+    return value

@@ -44,6 +44,7 @@ _STATUS: tuple[tuple[type[HeadraceError], int], ...] = (  # the first that fits
     (TopicError, 400),
     (EventError, 400),
 )
+_DEEPEST = 200  # lists and objects in each other
 _WORDS = {
     400: "the request cannot be understood",
     404: "there is nothing here",
@@ -63,11 +64,15 @@ class Answer(Response):
 
 
 def dump(content: Any) -> bytes:
-    """Return JSON; bytes in it become base64, and times are told in UTC."""
+    """Return JSON; bytes in it become base64, times are told in UTC, and what is nested too deeply is left out."""
     try:
         return orjson.dumps(content, default=_plain, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS)
     except TypeError:  # numbers of more than 64 bits, text that is none
+        pass
+    try:
         return json.dumps(content, default=_plain).encode()
+    except RecursionError:
+        return json.dumps(_cut(content), default=_plain).encode()
 
 
 def refusal(status: int, why: str, headers: Mapping[str, str] | None = None) -> Answer:
@@ -86,6 +91,17 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     told = error.detail if error.detail and error.detail[0].islower() else _WORDS.get(error.status_code, error.detail)
     return refusal(error.status_code, told, error.headers)
+
+
+def _cut(value: Any, depth: int = 0) -> Any:
+    """Return a value without what lies too deep in it."""
+    if not isinstance(value, Mapping | list | tuple):
+        return value
+    if depth > _DEEPEST:
+        return "…"
+    if isinstance(value, Mapping):
+        return {name: _cut(one, depth + 1) for name, one in value.items()}
+    return [_cut(one, depth + 1) for one in value]
 
 
 def _plain(value: Any) -> Any:

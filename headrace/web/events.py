@@ -17,6 +17,7 @@ SHOWN = 16_384  # bytes of a value
 _SHORT = 2_000  # characters of a key or a header
 _PLACES = ("offset", "time", "from")
 _MOST = 500  # events of one answer
+_FLAT = 200  # lists and objects that can lie in each other
 _INEXACT = re.compile(rb"[:\[,\s]-?\d{16}")  # numbers of so many digits are not what they were in a browser
 
 
@@ -78,9 +79,12 @@ def _value(value: bytes | None, whole: bool) -> dict[str, Any]:
     if whole or _INEXACT.search(value):
         return {"text": _text(value, len(value))}
     try:
-        return {"value": orjson.loads(value)}
-    except orjson.JSONDecodeError:
+        parsed = orjson.loads(value)
+        if value.count(b"[") + value.count(b"{") > _FLAT:
+            orjson.dumps(parsed)  # what is nested too deeply can be read, but not written
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return {"text": _text(value, SHOWN)}
+    return {"value": parsed}
 
 
 def _text(data: bytes, most: int = _SHORT) -> str:

@@ -8,6 +8,8 @@ from starlette.responses import Response
 
 from headrace.web.answers import refusal
 
+_LARGEST = 16_000_000  # bytes of a file, which is read as a whole
+_DATA = {".html", ".json", ".txt", ".md"}  # what pages of a report do not load, but folders may have
 STATIC = Path(__file__).parent / "static"
 _KINDS = {  # said here, since what a machine believes of endings is its own affair
     ".html": "text/html; charset=utf-8",
@@ -25,9 +27,21 @@ _KINDS = {  # said here, since what a machine believes of endings is its own aff
 
 def serve(root: Path, path: str, request: Request) -> Response:
     """Return a file below ``root``; a browser that has it already is told so."""
+    return _answer(find(root, path), path, request)
+
+
+def serve_report(root: Path, path: str, request: Request) -> Response:
+    """Return a file of a report, if it is one that its page loads: anybody may ask."""
     file = find(root, path)
+    data = file is not None and file.suffix.lower() in _DATA and file != root.resolve() / "report.json"
+    return _answer(None if data else file, path, request)
+
+
+def _answer(file: Path | None, path: str, request: Request) -> Response:
     if file is None:
         return refusal(404, f"there is no file {path[:100]!r} here")
+    if file.stat().st_size > _LARGEST:
+        return refusal(413, f"the file {path[:100]!r} is larger than {_LARGEST:,} bytes")
     data = file.read_bytes()
     tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}

@@ -19,7 +19,7 @@ from headrace.core.settings import Settings
 from headrace.web import alerts, dead_letters, events, programs, tables, tail, topics
 from headrace.web.answers import Answer, on_error, on_http_error
 from headrace.web.asked import Asked
-from headrace.web.files import STATIC, serve
+from headrace.web.files import STATIC, serve, serve_report
 from headrace.web.metrics import KIND, metrics
 from headrace.web.reports import load
 from headrace.web.safety import Safety, secret
@@ -110,7 +110,7 @@ def _pages(site: Site, static: Path) -> list[Route]:
     async def report(request: Request) -> Response:
         found = site.reports.get(request.path_params["name"])
         root = found.folder if found else static / "none"
-        return await to_thread.run_sync(serve, root, request.path_params["path"], request)
+        return await to_thread.run_sync(serve_report, root, request.path_params["path"], request)
 
     async def file(request: Request) -> Response:
         return await to_thread.run_sync(serve, static, request.path_params["path"], request)

@@ -17,6 +17,7 @@ from headrace.core.errors import ConfigError, HeadraceError
 from headrace.core.settings import Settings
 from headrace.web.files import STATIC
 from headrace.web.home import announce, held, token_of
+from headrace.web.patience import Patient
 from headrace.web.safety import HEADERS
 from headrace.web.server import create
 
@@ -164,7 +165,7 @@ def _config(app: object) -> uvicorn.Config:
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     return uvicorn.Config(
         app,  # type: ignore[arg-type] # an ASGI application
-        http="h11",  # which has a limit of headers, and no parser in C
+        http=Patient,  # of h11, which has a limit of headers, and no parser in C
         ws="none",
         loop="asyncio",
         lifespan="on",

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from itertools import accumulate
 from typing import Any
 
 from headrace.core.errors import ConfigError
@@ -11,12 +12,14 @@ from headrace.log.names import check_topic_name
 from headrace.log.reader import Offsets, Reader
 from headrace.log.search import Wanted, backward
 from headrace.web.asked import Asked
-from headrace.web.events import shown
+from headrace.web.events import SHOWN, shown
 from headrace.web.site import Site
 from headrace.web.streams import Feed, Told
 
 _MOST_TOPICS = 20
 _MOST_LAST = 1000  # events of each topic with which a stream may begin
+_MOST_BYTES = 16_000_000  # of all these; the oldest of a topic that has no room are left out
+_FRAME = 300  # bytes of an event beside its key and value, about
 _SETTLING = 2.0  # seconds until an end that lies before where a page was means that the topic was created anew
 _GLANCE = 0.1
 Shape = Callable[[list[Event], Following], dict[str, Any]]
@@ -68,7 +71,7 @@ def stream(site: Site, asked: Asked) -> Feed:
         for topic in topics:
             if given is None and last:
                 found = backward(reader, topic, Wanted(last), _shown_with_topic)
-                events += found.events
+                events += _newest(found.events, _MOST_BYTES - sum(map(_bytes, events)))
                 begin[topic] = found.next
             else:
                 begin[topic], _ = _begin(reader, topic, None if given is None else given.get(topic, {}))
@@ -104,9 +107,21 @@ def _last(start: str) -> int:
     kind, _, count = start.partition(":")
     if start == "latest":
         return 0
-    if kind == "tail" and count.isascii() and count.isdecimal() and 0 <= int(count[:9]) <= _MOST_LAST:
+    short = count.isascii() and count.isdecimal() and len(count) <= len(str(_MOST_LAST))
+    if kind == "tail" and short and int(count) <= _MOST_LAST:
         return int(count)
     raise ConfigError(f"start must be latest or tail:N with N up to {_MOST_LAST}, not {start[:50]!r}")
+
+
+def _newest(events: list[dict[str, Any]], room: int) -> list[dict[str, Any]]:
+    sizes = accumulate(map(_bytes, reversed(events)))
+    fitting = sum(size <= room for size in sizes)
+    return events[len(events) - fitting :]
+
+
+def _bytes(event: dict[str, Any]) -> int:
+    """Return about how much is sent of an event."""
+    return _FRAME + min(int(event["size"]), SHOWN)
 
 
 def _shown_with_topic(event: Event) -> dict[str, Any]:

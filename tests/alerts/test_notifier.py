@@ -259,7 +259,8 @@ def test_what_has_come_is_told_before_it_stops(alerts, notify, hook):
         ("", "must be text like"),
         (7, "must be text like"),
         ("json://example.org/path", "unsigned webhook; write https://"),
-        ("x" * 100_000, "apprise does not understand"),
+        ("x" * 100_000, "must be text like"),
+        (f"mailto://{'x' * 100_000}", "apprise does not understand the target 'mailto'"),
         ("https://", "must be https://host/path"),
     ],
 )

@@ -44,7 +44,8 @@ def test_a_webhook_is_signed_over_time_and_body(hook):
 
 
 @pytest.mark.parametrize(
-    "header", ["", "t=1", "v1=ab", "t=x,v1=ab", "t=1,v1=é", f"t={'9' * 999},v1=a", ",,=", "t=\u0661,v1=a"]
+    "header",
+    ["", "t=1", "v1=ab", "t=x,v1=ab", "t=1,v1=é", f"t={'9' * 999},v1=a", ",,=", "t=\u0661,v1=a", "t=1,v1=\udcff"],
 )
 def test_a_wrong_signature_is_not_ours(header):
     assert not verify(SECRET, header, b"{}")
@@ -199,6 +200,10 @@ def test_a_server_that_never_ends_its_answer_is_left_in_time(drip, scheme):
         ("ftp://host/", "must be https://host/path"),
         ("http://[::1", "must be https://host/path"),
         ("https://me:secret@host/", "takes no user and password"),
+        ("https://host/caf\u00e9", "characters beyond ASCII; write them as %"),
+        ("https://host/?a=\u2603", "characters beyond ASCII; write them as %"),
+        ("https://caf\u0119.example/", "xn--… in the host"),
+        ("https://host\udcff/", "must be https://host/path"),
     ],
 )
 def test_what_is_no_webhook_is_refused_at_once(url, why):

@@ -81,3 +81,24 @@ def test_a_folder_that_cannot_be_written(tmp_path):
         held(tmp_path / "file" / "lock", "give another"),
     ):
         pass
+
+
+def test_a_link_that_leads_elsewhere_is_not_followed(tmp_path):
+    (tmp_path / "elsewhere").write_text("precious")
+    (tmp_path / "lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ConfigError, match="cannot be written"), held(tmp_path / "lock"):
+        pass
+    assert (tmp_path / "elsewhere").read_text() == "precious"
+
+
+def test_what_a_file_held_is_not_cut_off(tmp_path):
+    (tmp_path / "lock").write_text("precious " * 10)
+    with held(tmp_path / "lock") as ours:
+        assert ours
+    assert (tmp_path / "lock").read_text().endswith("precious " * 7)
+
+
+def test_a_longer_id_before_leaves_nothing(tmp_path):
+    (tmp_path / "lock").write_text("4194304999")
+    with held(tmp_path / "lock"):
+        assert holder(tmp_path / "lock") == str(os.getpid())

@@ -87,8 +87,8 @@ def test_what_is_no_broker_address_is_refused(tmp_path, given):
         ('brokers = ["a:1"]', r"brokers must be text, not \['a:1'\]"),
         ("home = true", "home must be text, not True"),
         ('durability = "strong"', "durability must be 'process' or 'power', not 'strong'"),
-        ('kafka = "SSL"', "kafka must be a table of client settings .*, not 'SSL'"),
-        ('[kafka]\nsecurity.protocol = "SSL"', "put names with dots into quotes"),
+        ('kafka = "SSL"', "kafka must be a table of client settings .*, not str"),
+        ('[kafka]\nsecurity.protocol = "SSL"', "security in it is not text.*; put names with dots into quotes"),
         ("[kafka]\nservers = [1, 2]", "kafka must be a table of client settings"),
         ('home = "~nobody-of-that-name/x"', "the setting home is ~nobody-of-that-name/x, .* write the whole path"),
     ],
@@ -97,6 +97,27 @@ def test_a_wrong_file_is_refused_with_what_is_wrong(write, text, told):
     folder = write(text)
     with pytest.raises(ConfigError, match=told):
         Settings.load(folder, env={})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[kafka]\nsecurity.protocol = "SASL_SSL"\n"sasl.password" = "pa55"',
+        '[kafka]\nsasl.password = "pa55"',
+        '[[kafka]]\n"sasl.password" = "pa55"',
+        'alerts = "mailto://me:pa55@host"',
+    ],
+)
+def test_a_mistake_does_not_show_a_password(write, text):
+    with pytest.raises(ConfigError) as error:
+        Settings.load(write(text), env={})
+    assert "pa55" not in str(error.value)
+
+
+def test_settings_do_not_show_passwords(write):
+    found = Settings.load(write('[kafka]\n"sasl.password" = "pa55"'), env={})
+    assert found.kafka == {"sasl.password": "pa55"}
+    assert "pa55" not in repr(found)
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path):

@@ -38,6 +38,13 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     report.mkdir()
     (report / "report.json").write_text('{"title": "Sales"}')
     (report / "report.js").write_text("export function show(element, api) {}")
+    (report / "logo.svg").write_text("<svg/>")
+    for name in ("data.json", "notes.txt", "notes.md", "old.html", "data/report.json", "DATA.JSON"):
+        (report / name).parent.mkdir(exist_ok=True)
+        (report / name).write_text("not for everybody")
+    (report / "link.js").symlink_to(report / "data.json")
+    with (report / "large.js").open("wb") as large:
+        large.truncate(20_000_000)
     return report
 
 

@@ -67,6 +67,7 @@ def test_live_pages_are_told_each_second(alone):
         ("stream?topics=a,b%20c", "is not a topic name"),
         ("stream?topics=a&start=first", "start must be latest or tail:N"),
         ("stream?topics=a&start=tail:9999999", "start must be latest or tail:N"),
+        (f"stream?topics=a&start=tail:{'0' * 5000}", "start must be latest or tail:N"),
         ("stream?topics=a&from=[]", "from must be like"),
         ("stream?topics=" + ",".join(f"t{n}" for n in range(21)), "topics must name 1 to 20 topics"),
     ],

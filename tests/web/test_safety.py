@@ -290,6 +290,19 @@ def test_reports_are_served_under_their_names(alone):
     assert alone.ask("GET", "/reports/other/report.js").status == 404
 
 
+@pytest.mark.parametrize(("name", "status"), [("report.json", 200), ("logo.svg", 200), ("large.js", 413)])
+def test_of_a_report_is_served_what_its_page_loads(alone, name, status):
+    assert alone.ask("GET", f"/reports/sales/{name}").status == status
+
+
+@pytest.mark.parametrize(
+    "name", ["data.json", "notes.txt", "notes.md", "old.html", "data/report.json", "DATA.JSON", "link.js", "data.json/"]
+)
+def test_what_else_lies_beside_a_report_is_not_served(alone, name):
+    answer = alone.ask("GET", f"/reports/sales/{name}")
+    assert (answer.status, b"not for everybody" in answer.body) == (404, False)
+
+
 def test_a_file_that_a_browser_has_is_not_sent_again(alone):
     first = alone.ask("GET", "/static/js/main.js")
     again = alone.ask("GET", "/static/js/main.js", headers={"If-None-Match": first.headers["etag"]})

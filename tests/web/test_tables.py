@@ -132,11 +132,16 @@ def test_sql_that_runs_for_ever_is_stopped_and_holds_up_nobody(ui, table):
     assert "took longer than 10 s" in answers[0].json["error"]
 
 
-def test_a_result_that_is_huge_is_refused(ui, table):
+def test_of_many_rows_the_first_are_shown(ui, table):
     sql = f'select a.tags || b.tags as x from "{table}" a, "{table}" b, "{table}" c'
     answer = query(ui, table, sql, limit=1000).json
     assert len(answer["rows"]) == 1000
     assert answer["more"] is True
+
+
+def test_a_result_that_is_huge_is_refused(ui, table):
+    answer = query(ui, table, f'select hex(zeroblob(40000)) as x from "{table}" a, "{table}" b', limit=1000)
+    assert (answer.status, "larger than 64,000,000 bytes" in answer.json["error"]) == (400, True)
 
 
 @pytest.mark.parametrize("body", [{}, {"sql": 1}, {"sql": "select 1", "limit": 0}, {"sql": "select 1", "limit": 1001}])

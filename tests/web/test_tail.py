@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition
 
 from headrace.log import Producer, Topics
 from headrace.log.client import admin_client
+from headrace.web import tail
 from headrace.web.streams import _MOST
 from tests.web.conftest import until
 
@@ -180,6 +181,22 @@ def test_several_topics_are_followed_at_once(ui, cluster):
         while len(found) < 2:
             found += [(event["topic"], event["value"]["n"]) for event in next(events)[1]["events"]]
     assert sorted(found) == sorted([(first, 10), (second, 101)])
+
+
+def test_the_last_events_of_many_topics_have_a_most(ui, cluster, monkeypatch):
+    monkeypatch.setattr(tail, "_MOST_BYTES", 50_000)
+    names = [f"most-{uuid.uuid4().hex[:8]}" for _ in range(2)]
+    with Topics() as topics, Producer() as producer:
+        for name in names:
+            topics.create(name, partitions=1)
+            for n in range(40):
+                producer.send(name, {"n": n, "text": "x" * 700})
+    with ui.stream("/api/stream", topics=",".join(names), start="tail:40") as events:
+        _, told = next(events)
+        first, second = ([e["value"]["n"] for e in told["events"] if e["topic"] == name] for name in names)
+        assert first == list(range(40))
+        assert 0 < len(second) < 20 and second == list(range(40 - len(second), 40))  # the newest
+        assert told["next"] == {name: {"0": 40} for name in names}
 
 
 def test_there_are_not_more_streams_than_threads(alone):
