@@ -43,7 +43,7 @@ export function note(query) {
 /** Show the page of the address again, as if it was opened now. */
 export async function show() {
   const place = parse(location.hash);
-  const entry = pages[place.page];
+  const entry = Object.hasOwn(pages, place.page) ? pages[place.page] : undefined;
   leaving?.abort();
   const { signal } = (leaving = new AbortController());
   const same = shown === `${place.page}/${place.name}`;
