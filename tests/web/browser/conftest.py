@@ -1,6 +1,7 @@
 """The dashboard as its users have it: a real server, a real broker, a real browser."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -8,6 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import orjson
 import pytest
@@ -45,6 +47,12 @@ class Server:
         assert self.process is not None
         self.process.terminate()
         self.process.wait(20)
+
+    def streams(self) -> int:
+        """Return how many streams pages have open."""
+        asking = Request(f"{self.url}/metrics", headers={"Authorization": f"Bearer {self.token}"})
+        with urlopen(asking, timeout=20) as answer:
+            return int(re.search(rb"^headrace_ui_streams (\d+)", answer.read(), re.MULTILINE)[1])
 
     def _ended(self) -> bool:
         assert self.process is not None
