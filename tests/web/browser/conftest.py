@@ -27,15 +27,15 @@ Open = Callable[..., Page]
 class Server:
     """``headrace ui`` as a process that can be stopped and started again on its port."""
 
-    def __init__(self, home: Path, brokers: str) -> None:
-        self.home, self.log, self.port = home, home / "log", 0
+    def __init__(self, home: Path, brokers: str, report: Path = REPORT) -> None:
+        self.home, self.log, self.port, self.report = home, home / "log", 0, report
         self.env = {**os.environ, "HEADRACE_HOME": str(home), "HEADRACE_BROKERS": brokers}
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         told = self.home / "ui.json"
         told.unlink(missing_ok=True)
-        options = ["--no-open", "--port", str(self.port), "--report", str(REPORT)]
+        options = ["--no-open", "--port", str(self.port), "--report", str(self.report)]
         with self.log.open("ab") as output:
             self.process = subprocess.Popen([*HEADRACE, "ui", *options], stdout=output, stderr=output, env=self.env)
         until(lambda: told.exists() or self._ended())
