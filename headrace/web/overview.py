@@ -1,7 +1,7 @@
 """How everything is, in a word, and what is wrong, the worst first."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -74,10 +74,7 @@ def _problems(scene: Scene) -> Iterator[Problem]:
         yield from _fallen(program)
     for stage in scene.stages:
         yield from _pressed(stage)
-    for alert in scene.alerts:
-        level = _SEVERE.get(alert.get("severity", ""))
-        if level and not alert.get("acked_by") and not alert.get("silenced_until"):
-            yield Problem(level, _sentence(alert.get("message") or alert["rule"]), "alerts", alert["rule"])
+    yield from _alerting(scene.alerts)
     now = time.monotonic()
     for topic in sorted(name for name, at in scene.log.aside.items() if now - at < _RECENTLY):
         yield Problem("warning", f"Events were put aside in {topic}, with the reasons", "dead-letters", topic)
@@ -107,6 +104,20 @@ def _pressed(stage: Status) -> Iterator[Problem]:
         level = "bad" if behind >= _BEHIND["bad"] else "warning"
         told = f"{name} is {stage['lag']:,} events behind, {show_span(timedelta(seconds=behind))} of work"
         yield Problem(level, told, "queries", name)
+
+
+def _alerting(alerts: Iterable[Status]) -> Iterator[Problem]:
+    """Tell of alerts that nobody looks after; those of one rule that are equally severe are one problem."""
+    alike: dict[tuple[str, str, str], list[Status]] = {}
+    for alert in alerts:
+        if not alert.get("acked_by") and not alert.get("silenced_until"):
+            which = alert.get("program", ""), alert["rule"], alert.get("severity", "")
+            alike.setdefault(which, []).append(alert)
+    for (_, rule, severity), found in alike.items():
+        if level := _SEVERE.get(severity):
+            said = found[0].get("message") or rule
+            told = said if len(found) == 1 else f"{rule}: {len(found)} alerts, such as: {said}"
+            yield Problem(level, _sentence(told), "alerts", rule)
 
 
 def _sentence(text: str) -> str:

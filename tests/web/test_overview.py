@@ -72,6 +72,22 @@ def test_alerts_count_unless_somebody_looks_after_them():
     assert told["firing"] == 5
 
 
+def test_alerts_of_one_rule_are_one_problem():
+    def alert(shop, program="inventory", severity="warning", **more):
+        message = f"bread in {shop}: only 4 left"
+        return {"rule": "low-stock", "program": program, "severity": severity, "message": message, **more}
+
+    alerts = [alert(f"S{n:02}") for n in range(1, 13)]
+    alerts += [alert("S20", program="outlet"), alert("S21", severity="critical"), alert("S22", acked_by="ann")]
+    told = overview(scene({}, alerts=alerts))
+    assert [(p["level"], p["text"], p["page"], p["name"]) for p in told["problems"]] == [
+        ("bad", "bread in S21: only 4 left", "alerts", "low-stock"),
+        ("warning", "low-stock: 12 alerts, such as: bread in S01: only 4 left", "alerts", "low-stock"),
+        ("warning", "bread in S20: only 4 left", "alerts", "low-stock"),
+    ]
+    assert told["firing"] == 15
+
+
 def test_letters_put_aside_of_late_are_told():
     aside = {"orders.dlq": time.monotonic() - 10, "old.dlq": time.monotonic() - 1000}
     told = overview(scene({}, log=LogState(aside=aside)))

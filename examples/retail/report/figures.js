@@ -2,7 +2,7 @@
 
 const MINUTE = 60;
 const DAY = 1440; // minutes
-const KEPT = 5; // minutes of shops and products
+export const KEPT = 5; // minutes of shops and products
 const LATEST = 12; // rewards and suspicions shown
 const SPAN = 90; // minutes of the chart
 const LONGEST = DAY + 2 * SPAN; // minutes of totals
@@ -17,26 +17,33 @@ export class Figures {
   products = new Map();
   rewards = [];
   frauds = [];
-  low = new Map(); // by key: what runs low
+  low = []; // alerts of what runs low, the newest first
   rewarded = 0; // since the page was opened
   suspected = 0;
+  complete = false; // whether all minutes that are kept were read, also those before the page was opened
 
-  /** Take in events of the topics, in their order. */
-  take(events) {
+  /** Take in events of the topics, in their order; those that are past are shown, but do not count as new. */
+  take(events, past) {
+    const count = past ? 0 : 1;
     for (const { topic, value, tombstone } of events) {
       if (tombstone || !value) continue;
-      if (topic === "revenue") this.revenue(value);
-      else if (topic === "rewards") this.rewarded += latest(this.rewards, value);
-      else if (topic === "fraud") this.suspected += latest(this.frauds, value);
-      else if (topic === "alerts" && value.rule === "low-stock") this.alert(value);
+      if (topic === "revenue") {
+        this.revenue(value, true);
+      } else if (topic === "rewards") {
+        latest(this.rewards, value);
+        this.rewarded += count;
+      } else if (topic === "fraud") {
+        latest(this.frauds, value);
+        this.suspected += count;
+      }
     }
   }
 
-  /** Take in a row of the table of revenue. */
-  revenue({ dimension, name, window_start, cents, sales }) {
+  /** Take in a row of the table of revenue; what an event has told is newer than what was read in the table. */
+  revenue({ dimension, name, window_start, cents, sales }, told = false) {
     const minute = minuteOf(window_start);
     if (dimension === "total") {
-      this.totals.set(minute, { cents, sales });
+      put(this.totals, minute, { cents, sales, told });
       this.newest = Math.max(this.newest, minute);
       for (const old of this.totals.size > LONGEST ? this.totals.keys() : []) if (old < this.newest - LONGEST * MINUTE) this.totals.delete(old);
       return;
@@ -44,14 +51,13 @@ export class Figures {
     const known = dimension === "shop" ? this.shops : this.products;
     if (minute <= this.newest - KEPT * MINUTE) return;
     if (!known.has(minute)) known.set(minute, new Map());
-    known.get(minute).set(name, { cents, sales });
+    put(known.get(minute), name, { cents, sales, told });
     for (const old of known.keys()) if (old <= this.newest - KEPT * MINUTE) known.delete(old);
   }
 
-  alert({ key, state, message, row, at }) {
-    const name = JSON.stringify(key);
-    this.low.delete(name);
-    if (state === "firing") this.low.set(name, { message, row, at });
+  /** Take in all alerts that fire. */
+  alerts(current) {
+    this.low = current.filter(({ rule }) => rule === "low-stock").sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
   }
 
   /** Return the columns of the chart: minutes that are over, and the revenue in each, an hour and a day before. */
@@ -90,5 +96,8 @@ export class Figures {
 function latest(rows, row) {
   rows.unshift(row);
   rows.length = Math.min(rows.length, LATEST);
-  return 1;
+}
+
+function put(rows, key, row) {
+  if (row.told || !rows.get(key)?.told) rows.set(key, row);
 }

@@ -55,7 +55,7 @@ export function ranking(api, title, hint, nothing) {
   };
 }
 
-/** Show the cities as dots, the larger the more they sell: `set(ranking of shops)`. */
+/** Show the cities as dots, the larger the more they sell: `set(ranking of shops, whether that is all of them)`. */
 export function map(api) {
   const dots = new Map();
   const lines = [-120, -60, 0, 60, 120].map((east) => api.svg("path", { d: `M${east + 170} 0V124`, class: "retail-grid" }));
@@ -69,7 +69,7 @@ export function map(api) {
   const element = panel(api, "Cities", "last 5 minutes", picture, web);
   return {
     element,
-    set(shops) {
+    set(shops, complete) {
       const sums = new Map();
       for (const { name, cents } of shops) {
         const city = name === "WEB" ? "Web" : cityOf(name);
@@ -82,8 +82,8 @@ export function map(api) {
         const cents = sums.get(city) ?? 0;
         const radius = cents > 0 ? (2 + 6 * Math.sqrt(cents / most)).toFixed(1) : "1.5";
         if (dot.getAttribute("r") !== radius) dot.setAttribute("r", radius);
-        dot.classList.toggle("closed", cents <= 0);
-        api.text(title, `${city}: ${cents > 0 ? euros(cents) : "closed"}`);
+        dot.classList.toggle("closed", complete && !sums.has(city));
+        api.text(title, `${city}: ${sums.has(city) ? euros(cents) : complete ? "closed" : "not known yet"}`);
       }
     },
   };

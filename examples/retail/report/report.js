@@ -1,16 +1,19 @@
 // The mesh's own page: revenue as it grows, compared with before; products, cities, stock, rewards, suspicions.
 
-import { Figures } from "./figures.js";
+import { Figures, KEPT } from "./figures.js";
 import { cityOf } from "./cities.js";
 import { euros, exactly, feed, map, ranking, tiles } from "./panels.js";
 
-const NEEDED = ["revenue", "rewards", "fraud"];
-const WELCOME = ["alerts"]; // where there are such programs
-const LOOK = 2; // seconds between two looks whether the topics are there
+const TOPICS = ["revenue", "rewards", "fraud"];
+const LOOK = 2; // seconds between two looks whether the topics are there, or the table has all that was
+const STOCK = 3; // seconds between two looks at what runs low
 const DRAWN = 500; // milliseconds between two drawings
 const CHARTED = 5000; // milliseconds until minutes that are over, which late invoices may still change, are drawn again
 const TAIL = 300; // events of each topic to begin with
-const PAST = "select dimension, name, window_start, cents, sales from revenue where dimension = 'total' order by window_start desc";
+const ROWS = "select dimension, name, window_start, cents, sales from revenue";
+const TOTALS = `${ROWS} where dimension = 'total' order by window_start desc`;
+const NEWEST = `select window_start from revenue where dimension = 'total' order by window_start desc limit ${KEPT}`;
+const LATELY = `${ROWS} where dimension <> 'total' and window_start in (${NEWEST}) order by window_start desc, dimension, name`;
 const MOST = 1000; // rows of one answer
 const PAGES = 2; // of them: more than a day
 
@@ -19,12 +22,18 @@ export async function show(element, api) {
   element.classList.add("retail");
   const message = api.el("p", { class: "quiet-text", role: "status" }, "Waiting for the programs…");
   element.append(message);
-  const topics = await there(api, message);
+  await there(api, message);
   if (api.signal.aborted) return;
   const figures = new Figures();
-  const draw = parts(element, api, figures);
-  await past(api, figures);
-  api.replace(message);
+  const later = paced(api, parts(element, api, figures));
+  later();
+  api.stream(TOPICS, (events, past) => (figures.take(events, past), later()), { start: `tail:${TAIL}` });
+  api.every(STOCK, () => stock(api, figures, later));
+  await past(api, figures, message, later);
+}
+
+/** Return what has everything drawn before long: at most once in a while, and only while somebody looks. */
+function paced(api, draw) {
   let due = null;
   let drawn = 0;
   const later = () => {
@@ -36,33 +45,58 @@ export async function show(element, api) {
   };
   api.signal.addEventListener("abort", () => clearTimeout(due));
   document.addEventListener("visibilitychange", later, { signal: api.signal });
-  draw();
-  api.stream(topics, (events) => (figures.take(events), later()), { start: `tail:${TAIL}` });
+  return later;
 }
 
-/** Wait until the programs have made their topics; return those to follow. */
+const pause = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
+
+/** Wait until the programs have made their topics. */
 async function there(api, message) {
   while (!api.signal.aborted) {
     const names = new Set((await api.get("topics")).map((topic) => topic.name));
-    const missing = NEEDED.filter((name) => !names.has(name));
-    if (!missing.length) return [...NEEDED, ...WELCOME.filter((name) => names.has(name))];
+    const missing = TOPICS.filter((name) => !names.has(name));
+    if (!missing.length) return;
     api.text(message, `Waiting for the programs: there is no topic ${missing.join(", ")} yet.`);
-    await new Promise((done) => setTimeout(done, LOOK * 1000));
+    await pause(LOOK);
   }
-  return [];
 }
 
-/** Take in the revenue of the past from the table; without it the chart begins now. */
-async function past(api, figures) {
-  try {
-    for (let page = 0; page < PAGES; page++) {
-      const sql = `${PAST} limit ${MOST} offset ${page * MOST}`;
-      const { columns, rows } = await api.post("tables/revenue/query", { sql, limit: MOST });
-      for (const row of rows) figures.revenue(Object.fromEntries(columns.map((name, number) => [name, row[number]])));
-      if (rows.length < MOST) return;
+/** Take in the revenue of the past from the table, again and again until the table has all of it. */
+async function past(api, figures, message, later) {
+  api.text(message, "Reading what was before…");
+  while (!api.signal.aborted && !figures.complete) {
+    try {
+      const whole = [await read(api, TOTALS, figures), await read(api, LATELY, figures)];
+      figures.complete = whole.every(Boolean);
+      later();
+    } catch (error) {
+      if (api.signal.aborted) return;
+      api.text(message, `What was before cannot be read yet: ${error.message}`);
     }
+    if (!figures.complete) await pause(LOOK);
+  }
+  api.replace(message);
+}
+
+/** Take in what SQL selects; return whether the table had all rows by then. */
+async function read(api, sql, figures) {
+  let whole = true;
+  for (let page = 0; page < PAGES; page++) {
+    const { columns, rows, complete } = await api.post("tables/revenue/query", { sql: `${sql} limit ${MOST} offset ${page * MOST}`, limit: MOST });
+    for (const row of rows) figures.revenue(Object.fromEntries(columns.map((name, number) => [name, row[number]])));
+    whole &&= complete;
+    if (rows.length < MOST) break;
+  }
+  return whole;
+}
+
+/** Take in what runs low; where nobody has declared an alert yet, that is nothing. */
+async function stock(api, figures, later) {
+  try {
+    figures.alerts((await api.get("alerts")).current);
+    later();
   } catch (error) {
-    if (!api.signal.aborted) console.warn(error.message);
+    if (!api.signal.aborted) console.warn(error.message); // the next look may tell
   }
 }
 
@@ -73,10 +107,10 @@ function parts(element, api, figures) {
   const products = ranking(api, "Top products", "last 5 minutes", "Nothing sold yet.");
   const shops = ranking(api, "Top shops", "last 5 minutes", "Nothing sold yet.");
   const cities = map(api);
-  const stock = feed(api, "Stock that runs low", "until it is supplied", "All shelves are full.");
+  const low = feed(api, "Stock that runs low", "until it is supplied", "All shelves are full.");
   const rewards = feed(api, "Rewards", "as they are sent", "No reward yet.");
   const frauds = feed(api, "Suspicions", "two cities, large refunds", "Nothing suspicious.");
-  const columns = [[products, rewards], [shops, frauds], [cities, stock]];
+  const columns = [[products, rewards], [shops, frauds], [cities, low]];
   const column = (panels) => api.el("div", { class: "retail-column" }, panels.map((panel) => panel.element));
   element.append(numbers.element, chartPanel, ...columns.map(column));
   const chart = api.chart(chartPanel, {
@@ -85,19 +119,20 @@ function parts(element, api, figures) {
     format: (value) => euros(value === null || value === undefined ? value : value * 100),
     height: 220,
   });
-  let charted = { minute: null, at: 0 };
+  let charted = { minute: null, complete: false, at: 0 };
   return () => {
     const ranked = figures.ranking("shop");
     const now = performance.now();
-    if (charted.minute !== figures.newest || now - charted.at > CHARTED) {
-      charted = { minute: figures.newest, at: now };
+    const { newest: minute, complete } = figures;
+    if (charted.minute !== minute || charted.complete !== complete || now - charted.at > CHARTED) {
+      charted = { minute, complete, at: now };
       chart.set(figures.chart);
     }
     numbers.set(headline(figures, api));
     products.set(bars(figures.ranking("product"), (row) => row.name));
     shops.set(bars(ranked, (row) => (row.name === "WEB" ? "Web shop" : `${row.name} ${cityOf(row.name)}`)));
-    cities.set(ranked);
-    stock.set([...figures.low.values()].reverse().map(({ message, row, at }) => ({ words: message, note: row?.units === undefined ? "" : `${row.units} left`, at })));
+    cities.set(ranked, complete);
+    low.set(figures.low.map(({ message, row, at }) => ({ words: message, note: row?.units === undefined ? "" : `${row.units} left`, at })));
     rewards.set(figures.rewards.map((row) => ({ words: row.message, note: `${row.loyalty} in ${row.shop}`, at: row.at })));
     frauds.set(figures.frauds.map((row) => ({ words: `${row.card}: ${row.message}`, note: exactly(row.cents), at: row.at })));
   };

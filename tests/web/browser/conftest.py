@@ -1,6 +1,7 @@
 """The dashboard as its users have it: a real server, a real broker, a real browser."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -8,6 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import orjson
 import pytest
@@ -25,15 +27,15 @@ Open = Callable[..., Page]
 class Server:
     """``headrace ui`` as a process that can be stopped and started again on its port."""
 
-    def __init__(self, home: Path, brokers: str) -> None:
-        self.home, self.log, self.port = home, home / "log", 0
+    def __init__(self, home: Path, brokers: str, report: Path = REPORT) -> None:
+        self.home, self.log, self.port, self.report = home, home / "log", 0, report
         self.env = {**os.environ, "HEADRACE_HOME": str(home), "HEADRACE_BROKERS": brokers}
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         told = self.home / "ui.json"
         told.unlink(missing_ok=True)
-        options = ["--no-open", "--port", str(self.port), "--report", str(REPORT)]
+        options = ["--no-open", "--port", str(self.port), "--report", str(self.report)]
         with self.log.open("ab") as output:
             self.process = subprocess.Popen([*HEADRACE, "ui", *options], stdout=output, stderr=output, env=self.env)
         until(lambda: told.exists() or self._ended())
@@ -45,6 +47,12 @@ class Server:
         assert self.process is not None
         self.process.terminate()
         self.process.wait(20)
+
+    def streams(self) -> int:
+        """Return how many streams pages have open."""
+        asking = Request(f"{self.url}/metrics", headers={"Authorization": f"Bearer {self.token}"})
+        with urlopen(asking, timeout=20) as answer:
+            return int(re.search(rb"^headrace_ui_streams (\d+)", answer.read(), re.MULTILINE)[1])
 
     def _ended(self) -> bool:
         assert self.process is not None

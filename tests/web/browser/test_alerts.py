@@ -15,7 +15,7 @@ def alert(name):
         topics.create("alerts", partitions=1, exist_ok=True)
     since = datetime.now(UTC).isoformat()
 
-    def tell(state: str, shop: str = "S07") -> None:
+    def tell(state: str, shop: str = "S07", severity: str = "critical") -> None:
         row = {
             "id": f"{name}-{shop}",
             "alert": f"inventory/{name}/{shop}",
@@ -23,7 +23,7 @@ def alert(name):
             "program": "inventory",
             "key": {"shop": shop},
             "state": state,
-            "severity": "critical",
+            "severity": severity,
             "message": f"<i>bread</i> in {shop}: only 4 left",
             "row": {"shop": shop, "units": 4},
             "since": since,
@@ -75,6 +75,43 @@ def test_an_alert_leads_from_the_overview_to_its_rule(show, alert, name):
     problem.click()
     expect(page.locator("article.alert").first).to_contain_text("only 4 left")
     alert("resolved")
+
+
+def test_alerts_of_one_rule_are_one_line_of_the_overview(show, alert, name):
+    shops = [f"S{number:02}" for number in range(1, 13)]
+    for shop in shops:
+        alert("firing", shop)
+    page = show("overview")
+    problem = page.locator(".problems a").filter(has_text=name)
+    expect(problem).to_contain_text(f"{name}: 12 alerts, such as: <i>bread</i> in S")
+    expect(problem).to_have_count(1)
+    expect(page.locator(".alert-short li").filter(has_text=f"{name}: 12 alerts")).to_have_count(1)
+    problem.focus()
+    alert("resolved", "S12")
+    expect(problem).to_contain_text(f"{name}: 11 alerts")
+    expect(problem).to_be_focused()
+    problem.click()
+    expect(page.locator("article.alert")).to_have_count(11)
+    for shop in shops:
+        alert("resolved", shop)
+
+
+def test_a_link_of_the_history_keeps_the_focus_while_alerts_come(show, alert, name):
+    alert("firing")
+    page = show(f"alerts/{name}")
+    history = page.get_by_role("table", name="History of alerts").locator("tbody tr")
+    history.last.get_by_role("link", name=name).focus()
+    alert("resolved")
+    expect(history).to_have_count(2)
+    expect(history.last).to_contain_text("fires")
+    expect(history.last.get_by_role("link", name=name)).to_be_focused()
+
+
+def test_a_severity_that_is_none_is_a_note(show, alert, name):
+    alert("firing", severity="constructor")
+    page = show(f"alerts/{name}")
+    expect(page.locator("article.alert.info")).to_contain_text("constructor")
+    alert("resolved", severity="constructor")
 
 
 def test_an_alert_is_silenced_for_its_key_and_the_silence_is_ended(show, alert, name):

@@ -5,7 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from headrace.core.settings import Settings
 from headrace.log import Producer
+from headrace.web.serving import Serving
 from tests.web.browser.chrome import DESK, PHONE
 from tests.web.browser.conftest import Server
 
@@ -112,6 +114,44 @@ def test_a_missing_or_wrong_token_is_asked_for_and_the_right_one_lets_in(tabs, g
     tab.troubles = [told for told in tab.troubles if "401" not in told]
 
 
+def test_an_address_with_a_token_may_be_pasted_into_an_open_tab(tabs):
+    tab = tabs()
+    page = tab.page
+    page.goto(tab.base)
+    expect(page.get_by_role("dialog")).to_contain_text("this tab has none")
+    page.goto(f"{tab.base}/#token={tab.token}")  # only what follows the # is another: nothing is loaded
+    expect(page.locator("#connection")).to_have_text("Live")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("heading", level=1, name="Overview")).to_be_attached()
+    assert tab.token not in page.url
+    page.goto(f"{tab.base}/#token=wrong")
+    expect(page.get_by_role("dialog")).to_contain_text("server refused")
+    tab.troubles = [told for told in tab.troubles if "401" not in told]
+
+
+def test_a_foreign_name_that_points_here_gets_not_even_the_page(tabs, server):
+    tab = tabs()
+    answer = tab.page.goto(f"http://evil.localhost:{server.port}/")  # a browser takes it to this machine by itself
+    assert answer is not None
+    assert answer.status == 421
+    assert "not known by that name" in tab.page.content()
+    tab.troubles = [told for told in tab.troubles if "421" not in told]
+    tab.asked.clear()
+
+
+def test_a_page_that_is_opened_has_the_focus(show, events):
+    page = show()
+    assert page.evaluate("document.activeElement.tagName") == "BODY"
+    page.locator('nav a[href="#/topics"]').click()
+    expect(page.locator("main")).to_be_focused()
+    search = page.get_by_role("searchbox")
+    search.fill(events)
+    expect(search).to_be_focused()
+    page.get_by_role("link", name=events).click()
+    expect(page.get_by_role("heading", level=1, name=events)).to_be_visible()
+    expect(page.locator("main")).to_be_focused()
+
+
 def test_a_lost_connection_is_told_and_the_tail_goes_on_where_it_was(tabs, events, brokers, tmp_path):
     server = Server(tmp_path, brokers)
     server.start()
@@ -132,8 +172,32 @@ def test_a_lost_connection_is_told_and_the_tail_goes_on_where_it_was(tabs, event
     tab.asked.clear()
 
 
-def test_a_page_that_is_none_says_so(show):
-    page = show("nonsense")
+@pytest.mark.parametrize("way", ["nonsense", "constructor"])
+def test_a_page_that_is_none_says_so(show, way):
+    page = show(way)
     expect(page.get_by_text("There is no such page")).to_be_visible()
     page.get_by_role("link", name="Go to the overview").click()
     expect(page.locator("#connection")).to_have_text("Live")
+
+
+NOTHING = {
+    "overview": "Nothing runs yet",
+    "topology": "No program runs",
+    "queries": "No program runs",
+    "topics": "No topics yet",
+    "groups": "No groups yet",
+    "tables": "No tables yet",
+    "alerts": "No alert fires",
+    "dead-letters": "No dead letters",
+    "reports": "No reports",
+}
+
+
+def test_pages_with_nothing_yet_say_so_in_words(tabs, tmp_path):
+    with Serving(Settings(home=tmp_path)) as alone:
+        tab = tabs()
+        tab.base, tab.token = alone.url.rstrip("/"), alone.token
+        for way, told in NOTHING.items():
+            expect(tab.open(way).get_by_role("heading", level=2, name=told)).to_be_visible()
+        tab.page.goto("about:blank")
+    tab.asked.clear()

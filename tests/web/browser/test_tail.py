@@ -1,11 +1,14 @@
 """The live tail: nothing is lost, whatever the reader does, and everything is shown as text."""
 
 import re
+import time
+from datetime import datetime, timedelta, timezone
 
 from playwright.sync_api import Page, expect
 
 from headrace.log import Producer
 from tests.web.browser.chrome import PHONE
+from tests.web.browser.conftest import until
 
 
 def send(topic, numbers, **more):
@@ -21,6 +24,12 @@ def shown(page: Page) -> list[str]:
 def received(page: Page) -> int:
     found = re.search(r"([\d,]+) received", page.locator(".tail-numbers").inner_text())
     return int(found[1].replace(",", "")) if found else 0
+
+
+def hide(page: Page, hidden: bool) -> None:
+    """Tell a page that nobody sees it, or that somebody does again: a browser without a screen never does."""
+    page.evaluate("hidden => Object.defineProperty(document, 'hidden', {value: hidden, configurable: true})", hidden)
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
 
 def live(page: Page) -> None:
@@ -50,6 +59,20 @@ def test_a_pause_loses_nothing_even_when_more_comes_than_is_held(show, events):
     send(events, [77_777])
     expect(page.get_by_text('{"number":77777}')).to_be_visible()
     expect(page.locator(".tail-numbers")).to_contain_text("12,001 received")
+
+
+def test_a_hidden_tab_holds_no_connection_and_later_gets_what_came(show, server, events):
+    page = show(f"topics/{events}")
+    live(page)
+    assert server.streams() >= 2  # what every page follows, and the tail
+    send(events, [1])
+    expect(page.locator(".tail-numbers")).to_contain_text("1 received")
+    hide(page, True)
+    until(lambda: not server.streams())
+    send(events, range(2, 32))
+    hide(page, False)
+    expect(page.locator(".tail-numbers")).to_contain_text("31 received")
+    live(page)
 
 
 def test_a_burst_is_received_whole_with_the_rows_that_there_were(show, events):
@@ -132,6 +155,46 @@ def test_events_are_found_by_key_text_and_offset(show, events):
     assert page.locator(".events-space .event").first.inner_text().split()[1].startswith("1:")
     page.get_by_role("button", name="Back to the tail").click()
     expect(page.locator(".tail-numbers")).to_be_visible()
+
+
+def test_events_are_found_from_a_time_on(show, events):
+    send(events, range(5))
+    moment = int(time.time()) + 1
+    until(lambda: time.time() > moment)
+    send(events, [7, 8])
+    page = show(f"topics/{events}", timezone_id="Asia/Kolkata")  # whose clocks are half an hour off
+    live(page)
+    local = datetime.fromtimestamp(moment, timezone(timedelta(hours=5, minutes=30)))
+    page.get_by_label("From time").fill(f"{local:%Y-%m-%dT%H:%M:%S}")
+    page.get_by_role("button", name="Search").click()
+    expect(page.locator(".search-told")).to_contain_text("2 events found")
+    assert sorted(shown(page)) == ['{"number":7}', '{"number":8}']
+    page.get_by_label("From time").fill(f"{local + timedelta(days=1):%Y-%m-%dT%H:%M:%S}")
+    page.get_by_role("button", name="Search").click()
+    expect(page.locator(".events .none")).to_have_text("No event fits.")
+
+
+def test_a_topic_with_nothing_in_it_says_so_until_something_comes(show, events):
+    page = show(f"topics/{events}")
+    live(page)
+    expect(page.get_by_text("What is sent to the topic appears here.")).to_be_in_viewport()
+    send(events, [1])
+    expect(page.get_by_text('{"number":1}')).to_be_visible()
+    expect(page.get_by_text("What is sent to the topic appears here.")).to_be_hidden()
+
+
+def test_escape_closes_the_event_wherever_the_focus_is(show, events):
+    send(events, range(3))
+    page = show(f"topics/{events}")
+    live(page)
+    for focused in (page.locator(".events-view"), page.get_by_role("button", name="Copy value")):
+        page.locator(".events-space .event").first.click()
+        expect(page.locator(".detail")).to_be_visible()
+        focused.focus()
+        page.keyboard.press("Escape")
+        expect(page.locator(".detail")).to_be_hidden()
+        expect(page.locator(".events-view")).to_be_focused()
+    live(page)
 
 
 def test_events_are_chosen_with_the_arrow_keys(show, events):

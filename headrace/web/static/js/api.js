@@ -13,14 +13,17 @@ export class ApiError extends Error {
   }
 }
 
-/** Take the token from the address, and out of it; else the one that this tab had before. */
+/** Take the token from the address, and out of it; return whether it had one. */
 export function takeToken() {
   const found = /^#token=([^&]+)/.exec(location.hash);
-  if (found) {
-    setToken(decoded(found[1]));
-    history.replaceState(null, "", `${location.pathname}${location.search}#/overview`);
-    return;
-  }
+  if (!found) return false;
+  history.replaceState(null, "", "#/overview");
+  setToken(decoded(found[1]));
+  return true;
+}
+
+/** Use the token that this tab had before it was loaded again. */
+export function recallToken() {
   try {
     token = sessionStorage.getItem(KEPT) ?? "";
   } catch {

@@ -1,6 +1,6 @@
 // Questions, and short notes at the edge of the page.
 
-import { hasToken, setToken } from "./api.js";
+import { hasToken, onToken, setToken } from "./api.js";
 import { el, text } from "./dom.js";
 
 const SHOWN = 6000; // milliseconds for which a note stays
@@ -59,6 +59,17 @@ export function toast(message, kind = "good") {
   setTimeout(() => note.remove(), SHOWN);
 }
 
+/** Return a listener that does something which may fail; then a note says why. */
+export function attempt(work) {
+  return async () => {
+    try {
+      await work();
+    } catch (error) {
+      if (error.name !== "AbortError") toast(error.message, "bad");
+    }
+  };
+}
+
 let asked = false;
 
 /** Ask for the token, once, however many requests were refused; `again` where somebody asks for the question. */
@@ -81,12 +92,14 @@ export async function askToken(again = false) {
     " unless told otherwise.",
   );
   const content = [el("p", {}, told), where, el("label", { for: "token" }, "Token"), field];
+  const answered = new AbortController();
+  onToken("token", () => ((asked = false), field.closest("dialog")?.close()), answered.signal); // also by the address
   await dialog("Token needed", content, [{ label: "Later" }, { label: "Use this token", run: () => use(field.value) }]);
+  answered.abort();
 }
 
 function use(value) {
   if (!value.trim()) throw new Error("Paste the token first.");
-  asked = false;
   setToken(/#token=([^&\s]+)/.exec(value)?.[1] ?? value); // the whole address will do as well
   return true;
 }

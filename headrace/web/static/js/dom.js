@@ -30,6 +30,14 @@ export function replace(element, ...children) {
   return element;
 }
 
+/** Have an element hold exactly these children: nothing is moved if it does already, and what has the focus keeps it. */
+export function keep(element, children) {
+  if (children.length === element.children.length && children.every((child, number) => element.children[number] === child)) return;
+  const focused = document.activeElement;
+  replace(element, children);
+  if (focused !== document.activeElement && element.contains(focused)) focused.focus();
+}
+
 /** Set an element's text if it is another. */
 export function text(element, value) {
   const wanted = value === null || value === undefined ? "" : String(value);

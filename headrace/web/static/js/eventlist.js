@@ -9,6 +9,7 @@ const PERIOD = 250; // milliseconds between two drawings while events rush in
 /**
  * Show the events of a ring, the newest on top. `onOpen(event)` when one is chosen; `onAway(away)` when the reader leaves
  * the newest, by scrolling or by choosing one, and when they come back: until then what comes is to be held back.
+ * `none` is said while there is no event.
  */
 export class EventList {
   #ring;
@@ -22,14 +23,15 @@ export class EventList {
   #drawn = 0;
   #timer = 0;
 
-  constructor(ring, { onOpen, onAway }, signal) {
+  constructor(ring, { none, onOpen, onAway }, signal) {
     this.#ring = ring;
     this.#onOpen = onOpen;
     this.#onAway = onAway;
     this.space = el("div", { class: "events-space" });
     this.view = el("div", { class: "events-view", tabindex: "0", role: "listbox", "aria-label": "Events, the newest first" }, this.space);
+    this.none = el("p", { class: "quiet-text none", hidden: true }, none);
     this.newer = el("button", { type: "button", class: "newer", hidden: true, on: { click: () => this.toTop() } });
-    this.element = el("div", { class: "events" }, header(), this.view, this.newer);
+    this.element = el("div", { class: "events" }, header(), this.view, this.none, this.newer);
     this.view.addEventListener("scroll", () => this.#soon(), { passive: true });
     this.view.addEventListener("keydown", (event) => this.#key(event));
     this.space.addEventListener("click", (event) => this.#click(event));
@@ -38,9 +40,10 @@ export class EventList {
     signal.addEventListener("abort", () => (sizes.disconnect(), clearTimeout(this.#timer)));
   }
 
-  /** Use another ring, from its newest event. */
-  use(ring) {
+  /** Use another ring, from its newest event, and say `none` where it has none. */
+  use(ring, none) {
     this.#ring = ring;
+    text(this.none, none);
     this.#chosen = -1;
     this.toTop();
   }
@@ -96,6 +99,7 @@ export class EventList {
     if (this.space.style.height !== height) this.space.style.height = height;
     const from = Math.max(0, Math.floor(this.view.scrollTop / ROW));
     this.#rows.forEach((line, number) => this.#place(line, from + number, count));
+    this.none.hidden = count > 0;
     const missed = this.#ring.next - this.#top + this.#held;
     this.newer.hidden = missed <= 0;
     if (missed > 0) text(this.newer, `${format.many(missed, "newer event")} ↑`);
@@ -144,7 +148,7 @@ export class EventList {
   #key(event) {
     const page = Math.max(1, Math.floor(this.view.clientHeight / ROW) - 1);
     const steps = { ArrowDown: -1, ArrowUp: 1, PageDown: -page, PageUp: page };
-    if (event.key === "Home" || event.key === "Escape") this.toTop();
+    if (event.key === "Home") this.toTop();
     else if (event.key in steps) this.#choose(this.#chosen < 0 ? this.#top - 1 : this.#chosen + steps[event.key]);
     else return;
     event.preventDefault();

@@ -50,7 +50,7 @@ function search() {
 export function showKeys() {
   const rows = [
     ["/", "Search on this page"],
-    ...[...own].map(([key, { label }]) => [key, label]),
+    ...[...own].filter(([key]) => key !== "Escape").map(([key, { label }]) => [key, label]),
     ...Object.values(PAGES).map((page) => [`g ${page.letter}`, page.title]),
     ["Esc", "Close what is open"],
     ["?", "These keys"],

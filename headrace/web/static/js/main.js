@@ -1,6 +1,6 @@
 // The frame around the pages: navigation, connection, token, theme, keys.
 
-import { onToken, takeToken } from "./api.js";
+import { onToken, recallToken, takeToken } from "./api.js";
 import { askToken } from "./dialog.js";
 import { frame } from "./frame.js";
 import { keys } from "./keys.js";
@@ -8,7 +8,7 @@ import { start } from "./live.js";
 import { PAGES } from "./pages.js";
 import { route, show } from "./router.js";
 
-takeToken();
+if (!takeToken()) recallToken();
 onToken("refused", () => askToken());
 onToken("token", () => show());
 frame();

@@ -5,7 +5,7 @@ import { chart } from "./chart.js";
 import { el, link, replace, svg, text } from "./dom.js";
 import * as format from "./format.js";
 import { poll } from "./poll.js";
-import { follow } from "./sse.js";
+import { followSeen } from "./sse.js";
 import { badge, sign } from "./status.js";
 import { table } from "./table.js";
 
@@ -42,8 +42,8 @@ export function style(href, signal) {
 }
 
 /**
- * Follow topics: `onEvents(events)` with what came, each with its `topic`; nothing is skipped when the connection is lost.
- * `start` is `latest`, or `tail:N` for the last N as well; it may differ only for the first connection.
+ * Follow topics: `onEvents(events, past)` with what came, each with its `topic`; nothing is skipped when the connection is
+ * lost, or while nobody sees the page. `start` is `latest`, or `tail:N` for the last N as well: `past` tells those.
  */
 function stream(topics, onEvents, { start = "latest", onState } = {}, signal) {
   let next = null;
@@ -51,8 +51,9 @@ function stream(topics, onEvents, { start = "latest", onState } = {}, signal) {
   const url = () => address("stream", next ? { topics: list, from: JSON.stringify(next) } : { topics: list, start });
   const onEvent = (name, told) => {
     if (name !== "events") return;
+    const past = next === null;
     next = { ...next, ...told.next };
-    if (told.events.length) onEvents(told.events);
+    if (told.events.length) onEvents(told.events, past);
   };
-  follow(url, { onEvent, onState, signal });
+  followSeen(url, { onEvent, onState, signal });
 }

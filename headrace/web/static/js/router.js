@@ -1,5 +1,6 @@
 // Pages by the address after the #: `#/topics/orders?key=a` is the page `topics` about `orders`.
 
+import { takeToken } from "./api.js";
 import { el, replace } from "./dom.js";
 
 let pages = {};
@@ -22,7 +23,10 @@ export function parse(hash) {
 /** Show pages as the address changes; `table` has for each its title and a function that loads its module. */
 export function route(table) {
   pages = table;
-  window.addEventListener("hashchange", () => location.hash !== "#content" && show());
+  window.addEventListener("hashchange", () => {
+    if (takeToken() || location.hash === "#content") return; // another token shows the page anew by itself
+    show();
+  });
   return show();
 }
 
@@ -43,9 +47,10 @@ export function note(query) {
 /** Show the page of the address again, as if it was opened now. */
 export async function show() {
   const place = parse(location.hash);
-  const entry = pages[place.page];
+  const entry = Object.hasOwn(pages, place.page) ? pages[place.page] : undefined;
   leaving?.abort();
   const { signal } = (leaving = new AbortController());
+  const first = shown === "";
   const same = shown === `${place.page}/${place.name}`;
   shown = `${place.page}/${place.name}`;
   const element = el("div", { class: `page page-${entry ? place.page : "missing"}` });
@@ -54,13 +59,13 @@ export async function show() {
   window.dispatchEvent(new CustomEvent("headrace:page", { detail: place }));
   if (!entry) {
     replace(holder, el("div", { class: "empty" }, el("h1", {}, "There is no such page"), el("p", {}, el("a", { href: "#/overview" }, "Go to the overview"))));
-    return;
+    return arrive(first);
   }
   try {
     const module = await entry.load();
     if (signal.aborted) return;
     replace(holder, element);
-    if (!same) window.scrollTo(0, 0);
+    if (!same) arrive(first);
     const left = await module.show(element, { ...place, signal });
     if (typeof left === "function") signal.aborted ? left() : signal.addEventListener("abort", left);
   } catch (error) {
@@ -69,6 +74,12 @@ export async function show() {
     const again = el("button", { type: "button", on: { click: show } }, "Try again");
     replace(holder, el("div", { class: "panel failure", role: "alert", data: { retry: "" } }, el("p", {}, error.message), again));
   }
+}
+
+/** Begin at the top, also with keys; but a page that is loaded leaves the focus where the browser has it. */
+function arrive(first) {
+  window.scrollTo(0, 0);
+  if (!first) document.getElementById("content").focus({ preventScroll: true });
 }
 
 function title(place, entry) {

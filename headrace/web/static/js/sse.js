@@ -69,6 +69,7 @@ export function follow(url, { onEvent, onState, signal, silence }) {
   let wake = () => {};
   let failures = 0;
   const told = (name, data) => {
+    if (signal.aborted) return; // what is still on its way would come once more by the next connection
     failures = 0;
     try {
       onEvent(name, data);
@@ -98,4 +99,22 @@ export function follow(url, { onEvent, onState, signal, silence }) {
   };
   run();
   return { wake: () => wake() };
+}
+
+/** Keep a stream open as `follow` does, but only while the page is seen: a browser has six connections for all its tabs. */
+export function followSeen(url, { signal, ...options }) {
+  let opened = null;
+  const close = () => {
+    opened?.abort();
+    opened = null;
+  };
+  const turn = () => {
+    if (document.hidden) return close();
+    if (opened) return;
+    opened = new AbortController();
+    follow(url, { ...options, signal: opened.signal });
+  };
+  document.addEventListener("visibilitychange", turn, { signal });
+  signal.addEventListener("abort", close);
+  turn();
 }

@@ -10,11 +10,12 @@ const SIGNS = {
   info: "M12 11v8M12 5.5v.6",
   off: "M6 12h12",
 };
+const SEVERE = { critical: "bad", warning: "warning" };
 const LATE = { warning: 5, bad: 60 }; // seconds of lag from which a query is under pressure
 
 /** Return a small sign for a level: good, warning, bad, info or off. */
 export function sign(level) {
-  return svg("svg", { class: `sign ${level}`, width: 15, height: 15, viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("path", { d: SIGNS[level] ?? SIGNS.info }));
+  return svg("svg", { class: `sign ${level}`, width: 15, height: 15, viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("path", { d: Object.hasOwn(SIGNS, level) ? SIGNS[level] : SIGNS.info }));
 }
 
 /** Return a sign with a word. */
@@ -22,9 +23,9 @@ export function badge(level, word) {
   return el("span", { class: `badge ${level}` }, sign(level), word);
 }
 
-/** Return the level of an alert's severity. */
+/** Return the level of an alert's severity; what else somebody has written there is no worse than a note. */
 export function severity(name) {
-  return { critical: "bad", warning: "warning", info: "info" }[name] ?? "info";
+  return Object.hasOwn(SEVERE, name) ? SEVERE[name] : "info";
 }
 
 /** Return for how many seconds a query would have to work to be done with its lag. */

@@ -1,6 +1,6 @@
 // Tables whose rows stay the same elements while their values change, sorted by any column.
 
-import { el, replace, text } from "./dom.js";
+import { el, keep, replace, text } from "./dom.js";
 
 /**
  * Make a table. A column is `{name, label, value(item), cell(item) → text or element, number, wide, once}`: `number` aligns
@@ -31,11 +31,7 @@ export function table({ columns, key, label, sort = "", none = "Nothing found.",
     const gone = new Set(rows.keys());
     for (const item of sorted) gone.delete(key(item));
     for (const name of gone) rows.delete(name);
-    if (wanted.length !== body.children.length || wanted.some((each, number) => body.children[number] !== each)) {
-      const focused = document.activeElement;
-      replace(body, wanted);
-      if (focused !== document.activeElement && body.contains(focused)) focused.focus();
-    }
+    keep(body, wanted);
     note.hidden = items.length > 0;
   }
 

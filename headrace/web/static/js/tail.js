@@ -1,8 +1,8 @@
-// A topic as it grows: every event passes here once and in order, also after a pause or a lost connection.
+// A topic as it grows: every event passes here once and in order, also after a pause, a lost connection, or while hidden.
 
 import { address, get } from "./api.js";
 import { Ring } from "./ring.js";
-import { follow } from "./sse.js";
+import { followSeen } from "./sse.js";
 
 const HELD = 5000; // events kept while paused; later ones stay in the topic and are read on resume
 const HELD_BYTES = 16_000_000;
@@ -71,7 +71,7 @@ export class Tail {
       this.reason = error?.message ?? "";
       this.#onChange();
     };
-    follow(url, { onEvent: (name, told) => this.#take(name, told), onState, signal: this.#stream.signal, silence: SILENCE });
+    followSeen(url, { onEvent: (name, told) => this.#take(name, told), onState, signal: this.#stream.signal, silence: SILENCE });
   }
 
   #close() {

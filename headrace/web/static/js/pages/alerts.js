@@ -2,7 +2,7 @@
 
 import { get, post } from "../api.js";
 import { confirm, dialog, toast } from "../dialog.js";
-import { button, el, link, path, replace } from "../dom.js";
+import { button, el, keep, link, path, replace } from "../dom.js";
 import * as format from "../format.js";
 import { empty, poll, waiting } from "../poll.js";
 import { badge, severity } from "../status.js";
@@ -30,7 +30,7 @@ export async function show(element, { name, signal }) {
   const load = async () => {
     const told = await get("alerts", {}, signal);
     firing(current, mine(told.current), cards, again);
-    history.set(mine(told.history).map((row, number) => ({ ...row, number })));
+    history.set(mine(told.history));
     silenced.set(mine(told.silences));
   };
   const unsilence = async (silence) => {
@@ -58,8 +58,7 @@ function firing(holder, alerts, cards, again) {
   });
   const kept = new Set(wanted.map(([key]) => key));
   for (const key of cards.keys()) if (!kept.has(key)) cards.delete(key);
-  const elements = wanted.map(([, element]) => element);
-  if (elements.length !== holder.children.length || elements.some((one, number) => holder.children[number] !== one)) replace(holder, elements);
+  keep(holder, wanted.map(([, element]) => element));
 }
 
 function card(alert, again) {
@@ -139,12 +138,12 @@ async function silence(alert, again) {
 function historyTable() {
   const columns = [
     { name: "at", label: "When", value: (a) => a.at, cell: (a) => format.moment(a.at), class: "time" },
-    { name: "state", label: "State", value: (a) => a.state, cell: (a) => badge(a.state === "firing" ? severity(a.severity) : "good", a.state === "firing" ? `fires, ${a.severity}` : a.state) },
-    { name: "rule", label: "Rule", value: (a) => a.rule, cell: (a) => link(path("alerts", a.rule), a.rule), class: "name" },
+    { name: "state", label: "State", value: (a) => a.state, cell: (a) => badge(a.state === "firing" ? severity(a.severity) : "good", a.state === "firing" ? `fires, ${a.severity}` : a.state), once: true },
+    { name: "rule", label: "Rule", value: (a) => a.rule, cell: (a) => link(path("alerts", a.rule), a.rule), once: true, class: "name" },
     { name: "message", label: "Message", cell: (a) => a.message || keyText(a.key), class: "long" },
     { name: "program", label: "Program", value: (a) => a.program, cell: (a) => a.program, wide: true },
   ];
-  return table({ columns, key: (a) => `${a.id} ${a.state} ${a.at} ${a.number}`, label: "History of alerts", none: "No alert has fired yet." });
+  return table({ columns, key: (a) => `${a.id} ${a.state}`, label: "History of alerts", none: "No alert has fired yet." });
 }
 
 function silenceTable(end) {

@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { chart } from "../chart.js";
-import { el, link, path, replace, text } from "../dom.js";
+import { el, keep, link, path, replace, text } from "../dom.js";
 import * as format from "../format.js";
 import { live, recallAll, stages, trace, watch } from "../live.js";
 import { empty, poll, waiting } from "../poll.js";
@@ -15,6 +15,7 @@ const HEALTH = {
   bad: "Something is broken",
   empty: "Nothing runs yet",
 };
+const SHOWN = 5; // lines of firing alerts
 
 /** Show the overview. */
 export async function show(element, { signal }) {
@@ -44,15 +45,16 @@ function begin(holder) {
 function build(holder, signal) {
   const health = el("section", { class: "panel health", "aria-label": "Health" });
   const tiles = Object.fromEntries(["Throughput", "Lag", "Queries", "Firing alerts"].map((name) => [name, tile(name)]));
-  const problems = el("ul", { class: "problems" });
+  const problems = problemList();
   const flow = el("div", { class: "panel" });
   const lag = el("div", { class: "panel" });
-  const alerts = el("section", { class: "panel", hidden: true });
+  const lines = el("ul", { class: "alert-short" });
+  const alerts = el("section", { class: "panel", hidden: true }, el("h2", {}, link("alerts", "Firing alerts")), lines);
   const list = queryTable(signal, "No program runs. Start one with: headrace run PROGRAM.py");
   replace(
     holder,
     el("div", { class: "tiles glance" }, health, Object.values(tiles).map((one) => one.element)),
-    problems,
+    problems.element,
     el("div", { class: "grid-2" }, flow, lag),
     alerts,
     el("section", { class: "panel flush" }, el("h2", {}, link("queries", "Queries")), list.element),
@@ -62,13 +64,13 @@ function build(holder, signal) {
     chart(lag, { label: "Lag, events", format: format.short, least: 10, series: [{ label: "all queries" }], signal }),
   ];
   recallAll(signal);
-  poll(5, () => firing(alerts, signal), signal).catch(() => {});
+  poll(5, () => firing(alerts, lines, signal), signal).catch(() => {});
   return () => {
     const { overview } = live;
     const told = trace();
     heading(health, overview);
     list.set(stages());
-    worst(problems, overview.problems ?? []);
+    problems.set(overview.problems ?? []);
     numbers(tiles, overview);
     charts[0].set([told.t, told.rate]);
     charts[1].set([told.t, told.lag]);
@@ -77,7 +79,7 @@ function build(holder, signal) {
 
 function heading(element, overview) {
   const count = (overview.problems ?? []).length;
-  const word = HEALTH[overview.health] ?? overview.health;
+  const word = Object.hasOwn(HEALTH, overview.health) ? HEALTH[overview.health] : overview.health;
   const note = count ? format.many(count, "problem") : "no problems";
   const key = `${overview.health} ${note}`;
   if (element.dataset.key === key) return;
@@ -86,11 +88,35 @@ function heading(element, overview) {
   replace(element, sign(overview.health), el("div", {}, el("strong", {}, word), el("p", { class: "tile-note" }, note)));
 }
 
-function worst(list, problems) {
-  const key = JSON.stringify(problems);
-  if (list.dataset.key === key) return;
-  list.dataset.key = key;
-  replace(list, problems.map((problem) => el("li", { class: problem.level }, link(path(problem.page, problem.name), [sign(problem.level), el("span", {}, problem.text), el("span", { class: "go", "aria-hidden": "true" }, "→")]))));
+/** Show problems, the worst first: each keeps its link while its words change, so that it can be clicked. */
+function problemList() {
+  const element = el("ul", { class: "problems" });
+  let lines = new Map();
+  return {
+    element,
+    set(problems) {
+      const before = lines;
+      lines = new Map();
+      for (const problem of problems) {
+        const key = unused(lines, `${problem.level} ${path(problem.page, problem.name)}`);
+        lines.set(key, before.get(key) ?? problemLine(problem));
+        text(lines.get(key).words, problem.text);
+      }
+      keep(element, [...lines.values()].map((line) => line.element));
+    },
+  };
+}
+
+/** Return the key, or one like it that is not taken: a page may have several problems. */
+function unused(taken, key) {
+  let free = key;
+  for (let number = 2; taken.has(free); number += 1) free = `${key} ${number}`;
+  return free;
+}
+
+function problemLine({ level, page, name }) {
+  const words = el("span");
+  return { words, element: el("li", { class: level }, link(path(page, name), [sign(level), words, el("span", { class: "go", "aria-hidden": "true" }, "→")])) };
 }
 
 function numbers(tiles, overview) {
@@ -112,12 +138,25 @@ function tile(name) {
   return { element, set: (told, small) => (text(value, told), text(note, small)) };
 }
 
-async function firing(panel, signal) {
+async function firing(panel, list, signal) {
   if (!live.overview?.firing) return (panel.hidden = true);
   const { current } = await get("alerts", {}, signal);
   panel.hidden = !current.length;
-  const items = current.slice(0, 5).map((alert) =>
-    el("li", {}, badge(severity(alert.severity), alert.severity), el("span", { class: "alert-text" }, alert.message || alert.rule), el("span", { class: "quiet-text" }, format.ago(alert.since))),
-  );
-  replace(panel, el("h2", {}, link("alerts", "Firing alerts")), el("ul", { class: "alert-short" }, items));
+  replace(list, alike(current).slice(0, SHOWN).map((alerts) => alertLine(alerts)));
+}
+
+/** Return alerts in groups of one program, rule and severity, in their order. */
+function alike(alerts) {
+  const groups = new Map();
+  for (const alert of alerts) {
+    const key = JSON.stringify([alert.program, alert.rule, alert.severity]);
+    groups.set(key, [...(groups.get(key) ?? []), alert]);
+  }
+  return [...groups.values()];
+}
+
+function alertLine([alert, ...others]) {
+  const said = alert.message || alert.rule;
+  const told = others.length ? `${alert.rule}: ${format.count(others.length + 1)} alerts, such as: ${said}` : said;
+  return el("li", {}, badge(severity(alert.severity), alert.severity), el("span", { class: "alert-text" }, told), el("span", { class: "quiet-text" }, format.ago(alert.since)));
 }

@@ -11,6 +11,8 @@ import { searchForm } from "../search.js";
 import { badge } from "../status.js";
 import { Tail } from "../tail.js";
 
+const NONE = "What is sent to the topic appears here.";
+
 /** Show a topic. */
 export async function show(element, { name, query, signal }) {
   const facts = el("p", { class: "quiet-text" });
@@ -31,7 +33,7 @@ export async function show(element, { name, query, signal }) {
   let listed = null;
   let reading = false; // whether the tail is paused only because somebody reads older events
   const tail = new Tail(name, () => changed(), signal);
-  const list = new EventList(tail.ring, { onOpen: (event) => eventDetail(detail, name, event, close), onAway: (away) => read(away) }, signal);
+  const list = new EventList(tail.ring, { none: NONE, onOpen: (event) => eventDetail(detail, name, event, close), onAway: (away) => read(away) }, signal);
   const knob = button("Pause", () => turn(), { class: "main", "aria-keyshortcuts": "p" });
   const state = el("span", { class: "tail-state", role: "status" });
   const numbers = el("span", { class: "tail-numbers" });
@@ -55,9 +57,10 @@ export async function show(element, { name, query, signal }) {
     listed = found;
     bar.hidden = Boolean(found);
     detail.hidden = true;
-    list.use(found ? found.ring : tail.ring);
+    found ? list.use(found.ring, "No event fits.") : list.use(tail.ring, NONE);
   });
   element.append(form, bar, el("div", { class: "tail-area" }, holder, detail));
+  onKey("Escape", "Close the event", () => (detail.hidden ? list.toTop() : close()), signal);
   onKey("p", "Pause and resume the tail", () => knob.click(), signal);
 
   const told = describe(state, numbers, knob);
@@ -71,7 +74,7 @@ export async function show(element, { name, query, signal }) {
   const about = await get(`topics/${encodeURIComponent(name)}`, {}, signal);
   text(facts, summary(about));
   await tail.start(about);
-  replace(holder, list.element, el("p", { class: "quiet-text none" }, "What is sent to the topic appears here."));
+  replace(holder, list.element);
 }
 
 function summary(topic) {
