@@ -138,6 +138,11 @@ def _dump(value: Any) -> str:
     return orjson.dumps(value, default=float).decode()  # decimals inside, where numbers are read exactly
 
 
+def _scaled(scale: int) -> Callable[[bytes], Decimal]:
+    unit = Decimal(1).scaleb(-scale)
+    return lambda data: Decimal(data.decode()).quantize(unit, context=_EXACT)
+
+
 def _decimal(precision: int = 10, scale: int = 0) -> tuple[str, Fit]:
     unit = Decimal(1).scaleb(-scale)
     wide = precision > _DIGITS
@@ -152,8 +157,6 @@ def _decimal(precision: int = 10, scale: int = 0) -> tuple[str, Fit]:
             raise ValueError(f"{value!r} has more than {precision} digits")
         return f"{exact:f}" if wide else float(exact)
 
-    if not wide:
-        sqlite3.register_converter(declared, lambda data: Decimal(data.decode()).quantize(unit, context=_EXACT))
     return f"{declared} COLLATE {COLLATION}" if wide else declared, fit
 
 
@@ -183,5 +186,6 @@ for _name, _converter in {
     "HR_JSON_TEXT": orjson.loads,
     "HR_TEXT": bytes.decode,
     WIDE: lambda data: Decimal(data.decode()),
+    **{f"HR_DECIMAL{scale}_REAL": _scaled(scale) for scale in range(_DIGITS + 1)},
 }.items():
     sqlite3.register_converter(_name, _converter)

@@ -59,7 +59,7 @@ def test_a_process_that_is_gone_is_replaced(store):
     ask(store)
     for pid in runners():
         os.kill(pid, signal.SIGKILL)
-        psutil.wait_procs([psutil.Process(pid)], 0.1)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     assert ask(store) == [{"n": 100}]
 
 
