@@ -20,6 +20,12 @@ def launch(playwright: Playwright) -> Browser:
         pytest.skip(f"NO BROWSER, so the dashboard is not tested: {error}")
 
 
+def hide(page: Page, hidden: bool) -> None:
+    """Tell a page that nobody sees it, or that somebody does again: a browser without a screen never does."""
+    page.evaluate("hidden => Object.defineProperty(document, 'hidden', {value: hidden, configurable: true})", hidden)
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+
 class Tab:
     """A tab of its own, with what it logged, asked for and stumbled over."""
 

@@ -6,6 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from headrace.log import Consumer, Producer, Topics
+from tests.web.browser.chrome import PHONE, hide
+from tests.web.browser.conftest import until
 
 
 @pytest.fixture
@@ -59,6 +61,26 @@ def test_a_dead_letter_is_mended_before_it_is_replayed(show, letters):
     assert values(letters) == [{"number": 1, "amount": 5}]
 
 
+def test_letters_that_cannot_be_had_are_told(tabs, letters):
+    tab = tabs()
+    page = tab.open(f"dead-letters/{letters}.dlq")
+    expect(page.locator(".letter")).to_have_count(3)
+    tab.context.set_offline(True)
+    page.get_by_role("button", name="Look again").click()
+    expect(page.locator(".toast.bad")).to_have_text("The server does not answer.")
+    expect(page.locator(".letter")).to_have_count(3)
+    tab.troubles = [told for told in tab.troubles if "net::ERR_" not in told]
+
+
+def test_letters_fit_a_phone(show, letters):
+    with Producer() as producer:
+        told = {"headrace-reason": "a-long-word-" * 20, "headrace-topic": letters}
+        producer.send(f"{letters}.dlq", {"text": "x" * 500}, key="a-long-key-" * 20, headers=told)
+    page = show(f"dead-letters/{letters}.dlq", viewport=PHONE)
+    expect(page.locator(".letter")).to_have_count(4)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
 @pytest.fixture
 def shops(name):
     """A table of sixty shops."""
@@ -84,6 +106,18 @@ def test_a_table_is_browsed_looked_up_and_queried(show, shops):
     expect(page.locator(".result tbody tr")).to_have_count(2)
     expect(page.locator(".result")).to_contain_text("Oslo")
     expect(page.get_by_text(re.compile("2 rows, in"))).to_be_visible()
+
+
+def test_rows_that_cannot_be_had_are_told(tabs, shops):
+    tab = tabs()
+    page = tab.open(f"tables/{shops}")
+    rows = page.locator("section .data tbody tr")
+    expect(rows).to_have_count(50)
+    tab.context.set_offline(True)
+    page.get_by_role("button", name="Next rows").click()
+    expect(page.locator(".toast.bad")).to_have_text("The server does not answer.")
+    expect(rows).to_have_count(50)
+    tab.troubles = [told for told in tab.troubles if "net::ERR_" not in told]
 
 
 def test_sql_that_would_write_is_refused_in_words(tabs, shops):
@@ -117,7 +151,7 @@ def test_topics_are_found_by_name_and_lead_to_their_events(show, events):
     expect(page.get_by_role("heading", level=1, name=events)).to_be_visible()
 
 
-def test_a_report_follows_its_topics_and_is_told_when_it_is_left(show, events):
+def test_a_report_follows_its_topics_and_is_told_when_it_is_left(show, server, events):
     with Producer() as producer:
         producer.send(events, {"number": 40})
     page = show("reports")
@@ -128,5 +162,11 @@ def test_a_report_follows_its_topics_and_is_told_when_it_is_left(show, events):
     with Producer() as producer:
         producer.send(events, {"number": 2})
     expect(page.locator(".said")).to_have_text("sum 42")
+    hide(page, True)
+    until(lambda: not server.streams())
+    with Producer() as producer:
+        producer.send(events, {"number": 3})
+    hide(page, False)
+    expect(page.locator(".said")).to_have_text("sum 45")
     page.get_by_role("link", name="Topics", exact=True).click()
     expect(page.locator('body[data-left="report"]')).to_be_attached()

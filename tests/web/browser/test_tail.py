@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from playwright.sync_api import Page, expect
 
 from headrace.log import Producer
-from tests.web.browser.chrome import PHONE
+from tests.web.browser.chrome import PHONE, hide
 from tests.web.browser.conftest import until
 
 
@@ -24,12 +24,6 @@ def shown(page: Page) -> list[str]:
 def received(page: Page) -> int:
     found = re.search(r"([\d,]+) received", page.locator(".tail-numbers").inner_text())
     return int(found[1].replace(",", "")) if found else 0
-
-
-def hide(page: Page, hidden: bool) -> None:
-    """Tell a page that nobody sees it, or that somebody does again: a browser without a screen never does."""
-    page.evaluate("hidden => Object.defineProperty(document, 'hidden', {value: hidden, configurable: true})", hidden)
-    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
 
 def live(page: Page) -> None:

@@ -66,6 +66,15 @@ function short(name, most = LONGEST) {
   return name.length > most ? `${name.slice(0, most - 1)}…` : name;
 }
 
+/** Return a query's name, shortened to so many pixels: letters are not equally wide. */
+function fitting(name, width) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = `650 14px ${getComputedStyle(document.body).fontFamily}`; // as .node-name has it
+  let most = name.length;
+  while (most > 1 && pen.measureText(short(name, most)).width > width) most -= 1;
+  return short(name, most);
+}
+
 function last(path) {
   return path.length > LONGEST ? `…${path.slice(1 - LONGEST)}` : path;
 }
@@ -81,7 +90,7 @@ function pill(node) {
 function stageBox(node) {
   const left = node.x + 14;
   const title = svg("title");
-  const name = svg("text", { x: left, y: node.y + 21, class: "node-name" }, short(node.stage, 16));
+  const name = svg("text", { x: left, y: node.y + 21, class: "node-name" }, fitting(node.stage, node.width - 14 - 30));
   const note = svg("text", { x: left, y: node.y + 38, class: "node-note" });
   const numbers = svg("text", { x: left, y: node.y + 56, class: "node-numbers" });
   const mark = svg("g", { transform: `translate(${node.x + node.width - 24} ${node.y + 8})` });

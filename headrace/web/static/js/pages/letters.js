@@ -1,7 +1,7 @@
 // Dead letters: events that could not be handled, with the reason; replayed as they were, or mended.
 
 import { get, post } from "../api.js";
-import { confirm, dialog, toast } from "../dialog.js";
+import { attempt, confirm, dialog, toast } from "../dialog.js";
 import { button, el, link, path, replace, text } from "../dom.js";
 import * as format from "../format.js";
 import { valueElement, valueText, whole } from "../json.js";
@@ -42,8 +42,8 @@ async function one(element, name, signal) {
   const list = el("div", { class: "letters" });
   const every = el("input", { type: "checkbox", id: "every", disabled: true });
   const replay = button("Replay the chosen", () => many(), { disabled: true });
-  const older = button("Older ones", () => load(true), { class: "small", hidden: true });
-  const fresh = button("Look again", () => load(false), { class: "quiet" });
+  const older = button("Older ones", attempt(() => load(true)), { class: "small", hidden: true });
+  const fresh = button("Look again", attempt(() => load(false)), { class: "quiet" });
   element.append(
     el("p", { class: "crumb" }, link("dead-letters", "Dead letters")),
     el("h1", { class: "mono" }, name),

@@ -1,6 +1,7 @@
 // One table: browsed row by row, looked up by key, queried with SQL that can only read.
 
 import { get, post } from "../api.js";
+import { attempt } from "../dialog.js";
 import { button, el, link, replace, text } from "../dom.js";
 import * as format from "../format.js";
 import { pretty } from "../json.js";
@@ -82,8 +83,8 @@ function unread() {
 async function rows(panel, at, signal) {
   const holder = el("div");
   const state = el("p", { class: "quiet-text none" }, "Loading… the first look at a large table takes a while: its rows are stored beside the server.");
-  const first = button("From the start", () => load(null), { class: "quiet small" });
-  const next = button("Next rows", () => load(after), { class: "small" });
+  const first = button("From the start", attempt(() => load(null)), { class: "quiet small" });
+  const next = button("Next rows", attempt(() => load(after)), { class: "small" });
   let after = null;
   const bar = el("div", { class: "tools pager", hidden: true }, first, next, state);
   panel.append(holder, bar);

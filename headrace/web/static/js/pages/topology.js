@@ -51,8 +51,9 @@ export async function show(element, { signal }) {
   onLive("topology", build, signal);
   watch(update, signal);
   await poll(2, async () => {
+    const topics = await get("topics", { internal: 1 }, signal);
     rates.clear();
-    for (const topic of await get("topics", { internal: 1 }, signal)) rates.set(topic.name, topic.rate ?? null);
+    for (const topic of topics) rates.set(topic.name, topic.rate ?? null);
   }, signal);
 }
 
