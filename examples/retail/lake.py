@@ -1,7 +1,7 @@
 """Data lake: every invoice in Parquet files, for those who ask about last year.
 
 Nobody waits for them, so a batch is written every ten seconds, which makes fewer and larger files, and leaves the
-machine to programs that are in a hurry. Each invoice is in the files once, in a folder of its day.
+machine to programs that are in a hurry. Each invoice is in the files once, in a folder of its day, which is one of UTC.
 
 Run it: ``headrace run examples/retail/lake.py``; the files are under `lake/`, or where RETAIL_LAKE says.
 """
@@ -17,7 +17,7 @@ invoices = app.stream(
     schema="""
         invoice string, shop string, city string, till int, kind string, loyalty string, card string,
         lines array<struct<product: string, name: string, units: int, cents: bigint>>, cents bigint,
-        refund_of string, at timestamp
+        delivery struct<address: string, city: string>, refund_of string, at timestamp
     """,
     key="shop",
 )

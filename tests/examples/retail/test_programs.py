@@ -250,3 +250,4 @@ def test_the_lake_is_a_program_that_writes_files(monkeypatch, tmp_path):
         TestDriver(lake.app)
     assert lake.app.options.pause == timedelta(seconds=10)
     assert isinstance(lake.app, hr.App)
+    assert [*lake.invoices.columns, "sent_at"] == gateway.right.columns  # all but the till's clock
