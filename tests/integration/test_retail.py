@@ -1,4 +1,4 @@
-"""The retail mesh on a broker of its own: to the cent, also when it is killed, and no program minds another's end."""
+"""The retail mesh on a broker of its own: to the cent, also when it is killed; programs come and go, and none minds."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
@@ -128,9 +129,7 @@ def check(mesh: Mesh) -> None:
     check_loyalty(truth)
     check_shipments(truth)
     check_fraud(truth)
-    lake = ds.dataset(mesh.home / "lake", format="parquet", partitioning="hive").to_table(["invoice", "cents"])
-    assert Counter(lake["invoice"].to_pylist()) == Counter(row["invoice"] for row in invoices)
-    assert sum(lake["cents"].to_pylist()) == sum(truth.cents.values())
+    check_lake(mesh.home / "lake", invoices)
 
 
 def check_books(truth: Truth, invoices: list[dict]) -> None:
@@ -153,9 +152,9 @@ def check_revenue(truth: Truth, invoices: list[dict]) -> None:
     total = sum(truth.cents.values())
     assert found["total", ""] == found["product", ""] == total
     assert {name: cents for (dimension, name), cents in found.items() if dimension == "shop"} == {**truth.cents}
-    minutes = {row["window_start"]: row["cents"] for row in table("revenue") if row["dimension"] == "total"}
-    compared = {row["window_start"]: row["cents"] for row in rows("revenue-compared") if row["dimension"] == "total"}
-    assert compared == minutes
+    names = ("dimension", "name", "window_start")
+    minutes = {tuple(map(row.get, names)): row["cents"] for row in table("revenue")}
+    assert {tuple(map(row.get, names)): row["cents"] for row in rows("revenue-compared")} == minutes
 
 
 def check_loyalty(truth: Truth) -> None:
@@ -184,6 +183,20 @@ def check_fraud(truth: Truth) -> None:
     assert Counter(row["invoice"] for row in found if row["kind"] == "refund") == dict.fromkeys(truth.refunds, 1)
 
 
+def check_lake(folder: Path, invoices: list[dict]) -> None:
+    """Every invoice once, with all it says, in the folder of its day."""
+    days = pa.schema([("day", pa.string())])
+    lake = ds.dataset(folder, format="parquet", partitioning=ds.partitioning(days, flavor="hive"))
+    found = {row["invoice"]: row for row in lake.to_table().to_pylist()}
+    assert lake.count_rows() == len(found) == len(invoices)
+    names = ("shop", "city", "till", "kind", "loyalty", "card", "lines", "cents", "delivery", "refund_of")
+    for row in invoices:
+        kept = found[row["invoice"]]
+        assert [kept[name] for name in names] == [row[name] for name in names]
+        assert kept["day"] == row["at"][:10]
+    assert {path.name for path in folder.glob("batch=*/day=*")} == {f"day={row['at'][:10]}" for row in invoices}
+
+
 def test_all_adds_up_after_the_process_was_killed_in_the_middle(mesh):
     mesh.send(4, rate=20)
     running = mesh.run(*PROGRAMS)
@@ -196,7 +209,7 @@ def test_all_adds_up_after_the_process_was_killed_in_the_middle(mesh):
     mesh.finish()
 
 
-def test_stopping_one_program_disturbs_no_other(mesh):
+def test_stopping_or_adding_one_program_disturbs_no_other(mesh):
     mesh.send(5, rate=10)
     running = mesh.run("gateway", "inventory", "finance")
     running.until(lambda: committed("daily") and committed("stock"), timeout=300)
@@ -212,6 +225,26 @@ def test_stopping_one_program_disturbs_no_other(mesh):
     assert set(states.values()) == {"running"}
     mesh.query("restart", "finance.daily")
     running.until(lambda: sum(row["cents"] for row in table("daily")) == sum(mesh.truth.cents.values()), timeout=300)
+    check_adding(mesh, running)
+
+
+def check_adding(mesh: Mesh, running) -> None:
+    """Start one more program beside those that run: it reads all from the beginning, and they go on."""
+    before = {row["name"]: row["batch"] for row in mesh.query("list")}
+    added = mesh.run("loyalty")
+    added.until(lambda: committed("points") and points() == {**mesh.truth.points}, timeout=300)
+    mesh.send(3, rate=10)
+    running.until(lambda: stock() == {**mesh.truth.stock}, timeout=300)
+    added.until(lambda: points() == {**mesh.truth.points}, timeout=300)
+    found = {row["name"]: row for row in mesh.query("list")}
+    assert set(found) - set(before) == {"loyalty.points", "loyalty.rewards"}
+    for name, batch in before.items():
+        assert (found[name]["state"], found[name]["restarts"]) == ("running", 0)
+        assert found[name]["batch"] >= batch
+
+
+def points() -> dict[str, int]:
+    return {row["loyalty"]: row["points"] for row in table("points")}
 
 
 def stock() -> dict[tuple[str, str], int]:
