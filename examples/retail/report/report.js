@@ -134,7 +134,7 @@ function parts(element, api, figures) {
     cities.set(ranked, complete);
     low.set(figures.low.map(({ message, row, at }) => ({ words: message, note: row?.units === undefined ? "" : `${row.units} left`, at })));
     rewards.set(figures.rewards.map((row) => ({ words: row.message, note: `${row.loyalty} in ${row.shop}`, at: row.at })));
-    frauds.set(figures.frauds.map((row) => ({ words: `${row.card}: ${row.message}`, note: exactly(row.cents), at: row.at })));
+    frauds.set(figures.frauds.map((row) => ({ words: `${row.card ?? "cash"}: ${row.message}`, note: exactly(row.cents), at: row.at })));
   };
 }
 
