@@ -120,7 +120,7 @@ def _same(one: Node, other: Node) -> bool:
 
 
 def _reading(source: Source) -> tuple[object, ...]:
-    return source.topic, source.columns, source.format, source.clock, source.time
+    return source.topic, source.columns, source.format, source.clock, source.time, source.correction
 
 
 @singledispatch
