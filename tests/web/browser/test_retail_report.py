@@ -115,22 +115,21 @@ def test_sums_are_those_of_the_last_five_minutes_from_the_beginning(report):
 
 
 def test_a_table_that_is_still_being_read_is_asked_again(report):
-    asked: list[str] = []
+    stored: list[bool] = []  # whether the table has all by now
 
     def unread(route: Route) -> None:
-        asked.append(route.request.post_data or "")
         answer = route.fetch()
-        route.fulfill(response=answer, json={**answer.json(), "rows": [], "complete": False})
+        lacks = {} if stored else {"rows": [], "complete": False}
+        route.fulfill(response=answer, json={**answer.json(), **lacks})
 
     page = report(unread)
     dots = panel(page, "Cities").locator("circle title")
     expect(dots.filter(has_text="Buenos Aires")).to_have_text("Buenos Aires: not known yet")
     expect(page.get_by_text("Reading what was before")).to_be_visible()
-    page.unroute("**/api/tables/revenue/query")
+    stored.append(True)
     expect(panel(page, "Top products").locator("li").first).to_have_text("Baguette€2.7K")
     expect(dots.filter(has_text="Buenos Aires")).to_have_text("Buenos Aires: closed")
     expect(page.get_by_text("Reading what was before")).to_have_count(0)
-    assert len(asked) >= 2
 
 
 def test_rewards_and_suspicions_count_from_when_the_page_was_opened(report, mesh):
