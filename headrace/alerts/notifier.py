@@ -169,6 +169,7 @@ class _Worker(threading.Thread):
             closing(Consumer(plan.topic, self._group, commit="manual", brokers=plan.brokers)) as consumer,
         ):
             self._pending.clear()
+            log.current()  # from here on it is known what is silenced
             while not self._stopping.is_set():
                 event = consumer.poll(_TICK)
                 if event is not None:

@@ -130,11 +130,11 @@ def test_backtest_tells_when_a_rule_would_have_fired(headrace, tmp_path, cluster
     headrace("topic", "create", topic)
     events = [{"shop": "a", "units": 3 + 30 * n, "at": f"2024-05-01T10:0{n}:00Z"} for n in range(2)]
     headrace("topic", "produce", topic, input="\n".join(map(json.dumps, events)))
-    done = row(headrace("alert", "backtest", "program.py", "low", "--from", "1 hour", timeout=120))
+    done = row(headrace("alert", "backtest", "program.py", "low", "--from", "1 hour", timeout=180))
     assert (done["fired"], done["resolved"], done["rows"]) == (1, 1, 2)
     assert done["alerts"][0]["fired"].startswith("2024-05-01T10:00:00")
     text = ("--format", "text")
-    done = headrace("alert", "backtest", "program.py", "low", "--from", "2024-01-01T00:00Z", *text, timeout=120)
+    done = headrace("alert", "backtest", "program.py", "low", "--from", "2024-01-01T00:00Z", *text, timeout=180)
     assert '{"shop":"a"}' in done.stdout
     assert "low would have fired 1 times; 2 events were read." in done.stderr
     wrong = headrace("alert", "backtest", "program.py", "high", "--from", "1 hour")

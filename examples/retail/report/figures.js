@@ -89,7 +89,7 @@ export class Figures {
         sums.set(name, { name, cents: sum.cents + cents, sales: sum.sales + sales });
       }
     }
-    return [...sums.values()].sort((one, other) => other.cents - one.cents);
+    return [...sums.values()].sort((one, other) => other.cents - one.cents || (one.name < other.name ? -1 : 1));
   }
 }
 
