@@ -41,6 +41,8 @@ _REMOVALS, _PAUSE = 10, 0.1  # tries to remove the folder, and seconds between t
 _STARTS, _STARVED = 5, "Python worker failed to connect back"  # which a busy machine gives it ten seconds for
 # There is no end of empty batches while timers go by the clock.
 _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
+# To look for files takes milliseconds: with many stages that look all the time nobody gets to do anything else.
+_SELDOM = {"spark.sql.streaming.pollingDelay": "100ms"}
 _NOT_RUNNING = "the TestDriver does not run; use it as 'with TestDriver(app) as t:'"
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -74,7 +76,7 @@ class TestDriver:
     """
 
     __test__ = False  # pytest: not a test, in spite of its name
-    _tuning: Mapping[str, str] = {**FEW_ROWS, **ONE_TASK}
+    _tuning: Mapping[str, str] = {**FEW_ROWS, **ONE_TASK, **_SELDOM}
 
     def __init__(self, program: Program, now: str | datetime = "2024-01-01T00:00:00Z") -> None:
         self._app, self._stages = program.name, program.stages
