@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="See what fires, acknowledge and silence it, try rules over the history.")
 TopicOption = Annotated[str, typer.Option("--topic", help="Where the alerts are.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="Of the alert, or the beginning of it.")]
 By = Annotated[str | None, typer.Option("--by", help="Who says so; you, unless told.")]
 Comment = Annotated[str, typer.Option("--comment", help="What there is to say.")]
 _CURRENT = ("severity", "message", "since", "alert", "id", "acked_by", "silenced_until")
@@ -71,7 +72,7 @@ def test(format: FormatOption = None) -> None:
 
 @app.command()
 def ack(
-    id: Annotated[str, typer.Argument(metavar="ID", help="Of the alert, or the beginning of it.")],
+    id: Id,
     by: By = None,
     comment: Comment = "",
     topic: TopicOption = ALERTS,
@@ -85,7 +86,7 @@ def ack(
 
 @app.command()
 def resolve(
-    id: Annotated[str, typer.Argument(metavar="ID", help="Of the alert, or the beginning of it.")],
+    id: Id,
     by: By = None,
     comment: Comment = "",
     topic: TopicOption = ALERTS,
