@@ -69,11 +69,11 @@ def test_an_alert_whose_program_is_gone_is_resolved_by_hand(show, alert, name):
 def test_an_alert_leads_from_the_overview_to_its_rule(show, alert, name):
     alert("firing")
     page = show("overview")
-    problem = page.locator(".problems a").filter(has_text="only 4 left").first
-    expect(problem).to_be_visible()
+    problem = page.locator(f'.problems a[href="#/alerts/{name}"]')
+    expect(problem).to_contain_text("only 4 left")
     expect(page.locator('nav a[href="#/alerts"] .count')).not_to_be_empty()
     problem.click()
-    expect(page.locator("article.alert").first).to_contain_text("only 4 left")
+    expect(page.locator("article.alert")).to_contain_text("only 4 left")
     alert("resolved")
 
 
