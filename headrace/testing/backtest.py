@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from confluent_kafka import Consumer, TopicPartition
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headrace.core.errors import ConfigError, UnknownAlertError
@@ -24,11 +24,11 @@ from headrace.plan.stages import Stage, writes
 from headrace.spark.kafka import java_settings
 from headrace.spark.session import MANY_ROWS, session
 from headrace.testing.driver import TestDriver
+from headrace.testing.topics import COLUMNS
 
 _ROWS = 50_000  # of a slice of the history
-_MOST, _LEAST = 100, 25  # slices; the least where stages follow each other, whose rows have the times of slices
+_LEAST = 25  # slices where stages follow each other, whose rows have the times of slices
 _WITHIN = timedelta(microseconds=999)  # of a millisecond that has begun: what was written in it may have been written
-_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
 _NOTHING: Callable[[int, int], None] = lambda done, of: None  # noqa: E731 - a default
 Row = dict[str, Any]
 
@@ -161,24 +161,24 @@ class _History:
         told = [frame.agg(F.count("*"), F.min("timestamp")).collect()[0] for frame in frames.values()]
         self.rows = sum(row[0] for row in told)
         first = min((row[1].astimezone(UTC) for row in told if row[1] is not None), default=begin)
-        slices = max(1 if part.alone else _LEAST, min(_MOST, math.ceil(self.rows / _ROWS)))
+        slices = max(1 if part.alone else _LEAST, math.ceil(self.rows / _ROWS))
         self.before = slices if first < begin else 0
         self.width = (end - begin) / slices
         self.ends = [first + (begin - first) / slices * (n + 1) for n in range(self.before)]
         self.ends += [begin + self.width * (n + 1) for n in range(slices)]
         self._topics = tuple(frames)
+        number = self.before + _slice(begin, end, slices)
+        if self.before:
+            number = F.when(F.col("timestamp") < begin, _slice(first, begin, slices)).otherwise(number)
         for topic, frame in frames.items():
-            self._write(topic, frame)
+            self._write(topic, frame.select(*COLUMNS, number.alias("slice")))
 
     def files(self, number: int) -> dict[str, list[Path]]:
         """Return the files of a slice by topic."""
         return {topic: sorted((self._folder / topic / f"slice={number}").glob("*.parquet")) for topic in self._topics}
 
     def _write(self, topic: str, frame: DataFrame) -> None:
-        passed = [F.when(F.col("timestamp") >= end, 1).otherwise(0) for end in self.ends[:-1]]
-        number = sum(passed, F.lit(0)).alias("slice")
-        cut = frame.select(*_COLUMNS, number).repartition("slice")
-        ordered = cut.sortWithinPartitions("slice", "timestamp", "partition", "offset")
+        ordered = frame.repartition("slice").sortWithinPartitions("slice", "timestamp", "partition", "offset")
         ordered.write.partitionBy("slice").parquet(str(self._folder / topic))
 
 
@@ -208,12 +208,18 @@ class _Replay(TestDriver):
     def _collect(self, stage: Stage, batch: DataFrame) -> None:
         super()._collect(stage, batch)
         if stage.output.name != self._topic:
-            self._written[stage.output.name].clear()  # the stages that read it have it in files
+            self._written[stage.output.name].clear()  # the stages that read it have it
 
 
 def _millisecond(time: datetime) -> datetime:
     """Return the beginning of a time's millisecond: finer than that the log does not tell when events were written."""
     return time.replace(microsecond=time.microsecond // 1000 * 1000)
+
+
+def _slice(begin: datetime, end: datetime, count: int) -> Column:
+    """Return the number of an event's slice, from 0, of a time that is cut into some of the same width."""
+    at, least, most = (F.unix_micros(time) for time in (F.col("timestamp"), F.lit(begin), F.lit(end)))
+    return F.least(F.greatest(F.width_bucket(at, least, most, count) - 1, F.lit(0)), F.lit(count - 1))
 
 
 def _needed(stage: Stage, stages: Sequence[Stage]) -> tuple[Stage, ...]:
@@ -247,7 +253,7 @@ def _read(client: Mapping[str, Any], topic: str, first: Sequence[int], last: Seq
         .option("startingOffsets", offsets[0])
         .option("endingOffsets", offsets[1])
         .load()
-        .select(*_COLUMNS)
+        .select(*COLUMNS)
     )
 
 

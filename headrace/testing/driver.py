@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +32,7 @@ from headrace.spark.lower import lowered, settings_of
 from headrace.spark.lowering import Context
 from headrace.spark.sending import headers_of, is_late, letter_of
 from headrace.spark.session import FEW_ROWS, ONE_TASK, session, stage_session
-from headrace.testing.topics import FileLog, Sendings, Sent, Topics
+from headrace.testing.topics import HandFed, Sendings, Sent, Topics
 
 Given = Mapping[str, Any] | bytes | str | Delete | None
 Row = dict[str, Any]
@@ -41,8 +41,8 @@ _REMOVALS, _PAUSE = 10, 0.1  # tries to remove the folder, and seconds between t
 _STARTS, _STARVED = 5, "Python worker failed to connect back"  # which a busy machine gives it ten seconds for
 # There is no end of empty batches while timers go by the clock.
 _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
-# To look for files takes milliseconds: with many stages that look all the time nobody gets to do anything else.
-_SELDOM = {"spark.sql.streaming.pollingDelay": "100ms"}
+# Each stage looks all the time whether there is something: with many of them that takes more than the rest.
+_SELDOM = {"spark.sql.streaming.pollingDelay": "50ms"}
 _NOT_RUNNING = "the TestDriver does not run; use it as 'with TestDriver(app) as t:'"
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -53,6 +53,8 @@ class _Running:
 
     stage: Stage
     ctx: Context
+    log: HandFed
+    start: Callable[[], StreamingQuery]
     query: StreamingQuery
     watermark: int = 0
     seen: int = -1
@@ -86,7 +88,7 @@ class TestDriver:
             )
         self._now, self._advanced = _time(now), datetime.min.replace(tzinfo=UTC)
         self._folder = tempfile.TemporaryDirectory(prefix="headrace-test-", ignore_cleanup_errors=True)
-        self._topics = Topics(Path(self._folder.name) / "topics")
+        self._topics = Topics()
         self._begun = False
         self._running: list[_Running] = []
         self._schemas: dict[str, Any] = {}
@@ -169,7 +171,8 @@ class TestDriver:
         assert isinstance(output, TopicOutput)
         rest = {_EMPTY_BATCHES: "false"} if stage.by_clock else {}
         own = stage_session(session(), {**self._tuning, **settings_of(stage), **rest})
-        ctx = Context(own, self._app, stage, FileLog(own, self._topics), _HEARTBEAT, self._schemas, self._stages)
+        log = HandFed(own, self._topics)
+        ctx = Context(own, self._app, stage, log, _HEARTBEAT, self._schemas, self._stages)
         low = lowered(ctx)
         again = read_again(output.topic, self._stages)
 
@@ -185,14 +188,13 @@ class TestDriver:
 
         if again:
             self._schemas[output.topic] = low.schema
-        query = (
+        writer = (
             (shaped(low.rows) if low.finish is None else low.rows)
             .writeStream.foreachBatch(write)
             .outputMode(stage.mode)
             .option("checkpointLocation", str(Path(self._folder.name) / "checkpoints" / stage.name))
-            .start()
         )
-        return _Running(stage, ctx, query)
+        return _Running(stage, ctx, log, writer.start, writer.start())
 
     def _collect(self, stage: Stage, batch: DataFrame) -> None:
         topic = stage.output.name
@@ -209,39 +211,32 @@ class TestDriver:
             self._topics.put(topic, [Sent(row["key"], row["value"]) for row in alive], self._now)
 
     def _settle(self, running: _Running) -> None:
-        """Wait until a stage has processed what there is; then look at what it put aside."""
+        """Let a stage process what there is, one sending at a time, and look at what it puts aside."""
+        while fed := running.log.feed():
+            self._process(running)
+            self._note(self._fresh.pop(running.stage.name, []))
+            self._look(running, fed)
+
+    def _process(self, running: _Running) -> None:
         for tries in range(_STARTS, -1, -1):
             try:
                 running.query.processAllAvailable()
-                break
+                return
             except Exception as error:
                 if _STARVED not in str(error) or not tries:
                     raise failure(running.stage.name, error, running.stage.where) from None
-                again = self._start(running.stage)  # goes on where it was
-                running.ctx, running.query = again.ctx, again.query
-        self._note(self._fresh.pop(running.stage.name, []))
-        self._look(running)
+                running.query = running.start()  # goes on where it was
 
-    def _look(self, running: _Running) -> None:
+    def _look(self, running: _Running, fed: Mapping[str, str]) -> None:
         for told in entries(running.query, running.seen):
             running.seen = told["batchId"]
             current = _watermark(told.get("eventTime", {}).get("watermark"))
             dropped = sum(operator["numRowsDroppedByWatermark"] for operator in told.get("stateOperators", []))
             dead = sum(metrics.get("dead") or 0 for metrics in told.get("observedMetrics", {}).values())
             if dropped or dead:
-                log = Sendings(running.ctx.spark, self._files(told["sources"]))
                 judged = current if running.stage.judges_now else running.watermark
-                self._note(_rows(asides.left_out(running.ctx, log, judged)))
+                self._note(_rows(asides.left_out(running.ctx, Sendings(running.ctx.spark, fed), judged)))
             running.watermark = current
-
-    def _files(self, sources: Iterable[Mapping[str, Any]]) -> dict[str, list[Path]]:
-        """Return the files that a batch has read, by topic."""
-        found = {}
-        for source in sources:
-            begin, end = map(_number, (source.get("startOffset"), source.get("endOffset")))
-            topic = source["description"].rstrip("]").rsplit("/", 1)[-1]
-            found[topic] = self._topics.files(topic, begin, end)
-        return found
 
     def _note(self, letters: list[Row]) -> None:
         schemas = {
@@ -286,11 +281,6 @@ def _order(row: Row) -> tuple[Any, ...]:
     values = (row["time"], row["order"], *(row["row"] or {}).values())
     plain = (repr(value) if isinstance(value, dict | list) else value for value in values)
     return tuple((value is not None, value if value is not None else 0) for value in plain)
-
-
-def _number(offset: Mapping[str, int] | None) -> int:
-    """Return the number of the last file before an offset of Spark's file source."""
-    return int((offset or {"logOffset": -1})["logOffset"])
 
 
 def _rows(frames: list[DataFrame]) -> list[Row]:

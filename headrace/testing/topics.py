@@ -1,28 +1,25 @@
-"""Topics of a test: files that Spark reads as it would a broker."""
+"""Topics of a test: what was sent lies in memory until a stage is handed it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from base64 import b64encode
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-_KAFKA = "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp"
+COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
 _HEADERS = "array<struct<key: string, value: binary>>"
-_ARROW = pa.schema(
-    [
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", "UTC")),
-    ]
-)
+# A sending on its way to Spark: one text for all its events, bytes in base 64, times in microseconds.
+_SENDING = "array<struct<key string, value string, topic string, partition int, offset bigint, timestamp bigint>>"
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -34,57 +31,63 @@ class Sent:
 
 
 class Topics:
-    """Folders of files, one file for each sending."""
+    """Hands what is sent to whoever follows a topic."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._files = 0
+    def __init__(self) -> None:
+        self._followers: dict[str, list[deque[str]]] = defaultdict(list)
         self._offsets: dict[str, int] = {}
 
-    def folder(self, topic: str) -> Path:
-        """Return where a topic's files lie."""
-        path = self._folder / topic
-        path.mkdir(parents=True, exist_ok=True)
-        return path
-
-    def files(self, topic: str, begin: int, end: int) -> list[Path]:
-        """Return the files of a topic after the number ``begin``, up to ``end``; Spark reads one at a time."""
-        return sorted(self.folder(topic).glob("*.parquet"))[begin + 1 : end + 1]
+    def follow(self, topic: str) -> deque[str]:
+        """Return where the sendings to a topic will lie until they are taken away."""
+        self._followers[topic].append(deque())
+        return self._followers[topic][-1]
 
     def put(self, topic: str, events: Iterable[Sent], at: datetime, origin: str | None = None) -> None:
         """Append events, all at once; ``origin`` is the topic they say they are of."""
         named = origin or topic
         first = self._offsets.get(named, 0)
-        rows: list[dict[str, Any]] = [
-            {"key": e.key, "value": e.value, "topic": named, "partition": 0, "offset": first + n, "timestamp": at}
-            for n, e in enumerate(events)
-        ]
+        told = {"topic": named, "partition": 0, "timestamp": (at - _EPOCH) // _MICROSECOND}
+        rows = [{**told, "key": e.key, "value": e.value, "offset": first + n} for n, e in enumerate(events)]
         self._offsets[named] = first + len(rows)
-        path = self._path(topic)
-        hidden = path.with_name(f".{path.name}")  # Spark sees a file when it is whole
-        table = pa.Table.from_pylist(rows, schema=_ARROW)
-        pq.write_table(table, hidden, row_group_size=len(rows))  # one group is one task: rows keep their order
-        hidden.rename(path)
+        self._send(topic, rows)
 
     def take(self, topic: str, file: Path) -> None:
         """Append the events of a file that Spark wrote."""
-        file.replace(self._path(topic))
+        table = pq.read_table(file, columns=list(COLUMNS))
+        times = table["timestamp"].cast(pa.timestamp("us")).cast(pa.int64())  # Spark writes them in UTC
+        self._send(topic, table.set_column(COLUMNS.index("timestamp"), "timestamp", times).to_pylist())
 
-    def _path(self, topic: str) -> Path:
-        self._files += 1
-        return self.folder(topic) / f"{self._files:09}.parquet"
+    def _send(self, topic: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        sending = orjson.dumps([_packed(row) for row in rows]).decode()
+        for follower in self._followers[topic]:
+            follower.append(sending)
 
 
-class FileLog:
-    """A `Log` that follows the folders, a file at a time."""
+class HandFed:
+    """A `Log` of a stage under test: Spark sees of it what it was fed."""
 
     def __init__(self, spark: SparkSession, topics: Topics) -> None:
         self._spark, self._topics = spark, topics
+        self._inputs: list[tuple[str, deque[str], Any]] = []
 
     def read(self, topic: str, start: str, whole: bool = False, headers: bool = False) -> DataFrame:
-        """Return the events of a topic as they are put."""
-        reader = self._spark.readStream.schema(_KAFKA).option("maxFilesPerTrigger", 1)
-        return _shown(reader.parquet(str(self._topics.folder(topic))), headers)
+        """Return the events of a topic as they are fed."""
+        java: Any = self._spark._jvm  # Spark's own source for tests; PySpark has no name for it
+        stream = java.org.apache.spark.sql.execution.streaming.runtime.MemoryStream.apply(
+            java.org.apache.spark.sql.Encoders.STRING(), self._spark._jsparkSession
+        )
+        self._inputs.append((topic, self._topics.follow(topic), stream))
+        return _shown(DataFrame(stream.toDF(), self._spark), headers)
+
+    def feed(self) -> dict[str, str]:
+        """Let Spark see the next sending of each topic; return them."""
+        java: Any = self._spark._jvm
+        fed = {}
+        for topic, waiting, stream in self._inputs:
+            if waiting:
+                fed[topic] = waiting.popleft()
+                stream.addData(java.PythonUtils.toSeq([fed[topic]]).toList())
+        return fed
 
     def now(self) -> Column:
         """Return the test's clock: the time at which an event was put."""
@@ -92,23 +95,33 @@ class FileLog:
 
 
 class Sendings:
-    """A `Log` of what one batch has read, to look at it again; ``paths`` are the files of each topic."""
+    """A `Log` of what one batch has read, by topic, to look at it again."""
 
-    def __init__(self, spark: SparkSession, paths: Mapping[str, Sequence[Path]]) -> None:
-        self._spark, self._paths = spark, paths
+    def __init__(self, spark: SparkSession, fed: Mapping[str, str]) -> None:
+        self._spark, self._fed = spark, fed
 
     def read(self, topic: str, start: str, whole: bool = False, headers: bool = False) -> DataFrame:
         """Return the events of a topic that were in the batch, without heartbeats."""
-        reader = self._spark.read.schema(_KAFKA)
-        if not (paths := self._paths.get(topic)):
-            return _shown(self._spark.createDataFrame([], _KAFKA), headers)
-        return _shown(reader.parquet(*map(str, paths)).filter(F.col("topic") == topic), headers)
+        sendings = self._spark.createDataFrame([(self._fed.get(topic, "[]"),)], "value string")
+        return _shown(sendings, headers).filter(F.col("topic") == topic)
 
     def now(self) -> Column:
         """Return the test's clock: the time at which an event was put."""
         return F.col("__timestamp")
 
 
-def _shown(rows: DataFrame, headers: bool) -> DataFrame:
-    """Return rows with the column of headers where they are asked for: events of a test have none."""
-    return rows.withColumn("headers", F.lit(None).cast(_HEADERS)) if headers else rows
+def _packed(row: Mapping[str, Any]) -> dict[str, Any]:
+    key, value = (None if row[name] is None else b64encode(row[name]).decode() for name in ("key", "value"))
+    return {**row, "key": key, "value": value}
+
+
+def _shown(sendings: DataFrame, headers: bool) -> DataFrame:
+    """Return the events of sendings; events of a test have no headers, but the column where it is asked for."""
+    events = sendings.select(F.explode(F.from_json("value", _SENDING)).alias("event")).select("event.*")
+    unpacked = {
+        "key": F.unbase64("key"),
+        "value": F.unbase64("value"),
+        "timestamp": F.timestamp_micros("timestamp"),
+    }
+    more = {"headers": F.lit(None).cast(_HEADERS)} if headers else {}
+    return events.withColumns({**unpacked, **more})

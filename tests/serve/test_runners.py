@@ -73,7 +73,15 @@ def test_a_process_that_is_killed_at_work_is_told(store):
     assert ask(store) == [{"n": 100}]
 
 
-def test_who_is_interrupted_does_not_leave_an_answer_to_the_next(store):
+@pytest.fixture
+def interruptible():
+    """Whoever starts the tests in the background may have had them ignore interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_who_is_interrupted_does_not_leave_an_answer_to_the_next(store, interruptible):
     ask(store)
     interrupt = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     interrupt.start()

@@ -9,6 +9,7 @@ import pytest
 
 import headrace as hr
 from headrace.core.errors import ConfigError, PlanError, QueryError, QueryFailedError, UnknownTopicError
+from headrace.spark.session import session
 from headrace.testing import TestDriver
 from tests.spark.times import iso, utc
 
@@ -188,6 +189,20 @@ def test_a_stage_that_fails_says_which() -> None:
     app.stream("events", schema="id int").select(x="raise_error(concat('no ', id))").to("never")
     with TestDriver(app) as t, pytest.raises(QueryFailedError, match=r"'never' failed.*no 1"):
         t.send("events", {"id": 1})
+
+
+def test_a_stage_whose_worker_got_no_time_to_start_goes_on_where_it_was() -> None:
+    app = hr.App("starving")
+    starved = "if(reflect('java.lang.System', 'clearProperty', 'starve') = 'null', id, raise_error('{}'))"
+    events = app.stream("events", schema="id int").select(id=starved.format("Python worker failed to connect back"))
+    events.group_by().agg(n="count(*)", total="sum(id)").to("all")
+    with TestDriver(app) as t:
+        t.send("events", [{"id": 1}, {"id": 2}])
+        session()._jvm.java.lang.System.setProperty("starve", "once")
+        t.send("events", {"id": 3})
+        t.send("events", {"id": 4})
+        assert [(row["n"], row["total"]) for row in t.read("all")] == [(2, 3), (3, 6), (4, 10)]
+        assert session()._jvm.java.lang.System.getProperty("starve") is None
 
 
 def test_leaves_nothing_behind_although_spark_may_still_write() -> None:
