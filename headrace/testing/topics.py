@@ -18,6 +18,10 @@ COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
 _HEADERS = "array<struct<key: string, value: binary>>"
 # A sending on its way to Spark: one text for all its events, bytes in base 64, times in microseconds.
 _SENDING = "array<struct<key string, value string, topic string, partition int, offset bigint, timestamp bigint>>"
+# Spark's own source for tests, for which PySpark has no name.
+_MEMORY = "org.apache.spark.sql.execution.streaming.runtime.MemoryStream"
+_ENCODERS = "org.apache.spark.sql.Encoders"
+_UTILS = "org.apache.spark.api.python.PythonUtils"
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -72,26 +76,26 @@ class HandFed:
 
     def read(self, topic: str, start: str, whole: bool = False, headers: bool = False) -> DataFrame:
         """Return the events of a topic as they are fed."""
-        java: Any = self._spark._jvm  # Spark's own source for tests; PySpark has no name for it
-        stream = java.org.apache.spark.sql.execution.streaming.runtime.MemoryStream.apply(
-            java.org.apache.spark.sql.Encoders.STRING(), self._spark._jsparkSession
-        )
+        stream = self._java(_MEMORY).apply(self._java(_ENCODERS).STRING(), self._spark._jsparkSession)
         self._inputs.append((topic, self._topics.follow(topic), stream))
         return _shown(DataFrame(stream.toDF(), self._spark), headers)
 
     def feed(self) -> dict[str, str]:
         """Let Spark see the next sending of each topic; return them."""
-        java: Any = self._spark._jvm
         fed = {}
         for topic, waiting, stream in self._inputs:
             if waiting:
                 fed[topic] = waiting.popleft()
-                stream.addData(java.PythonUtils.toSeq([fed[topic]]).toList())
+                stream.addData(self._java(_UTILS).toSeq([fed[topic]]).toList())
         return fed
 
     def now(self) -> Column:
         """Return the test's clock: the time at which an event was put."""
         return F.col("__timestamp")
+
+    def _java(self, name: str) -> Any:
+        """Return a class by its whole name: package by package, each would be sought in all jars."""
+        return getattr(self._spark._jvm, name)
 
 
 class Sendings:
