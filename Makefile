@@ -13,7 +13,7 @@ demo: setup ## the retail mesh with the dashboard; make demo ARGS="--rate 1000 -
 	@$(BIN)/headrace demo $(ARGS)
 
 test: setup ## everything, with a sample of the long fault tests, in two processes
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 test-faults: setup ## the fault tests, whole
 	HEADRACE_FAULTS=all $(BIN)/pytest -m "faults or whole"

@@ -22,8 +22,8 @@ for _name in [name for name in os.environ if name.startswith("HEADRACE_") and na
 settings.register_profile("headrace", deadline=None, derandomize=True)  # the machine may be busy
 settings.load_profile("headrace")
 
-# Spark lives for seconds in most tests: to compile its code well takes longer than that code then runs.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+# Spark and Kafka live for seconds in most tests: to compile their code well takes longer than that code then runs.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
 @pytest.fixture(scope="session")

@@ -12,15 +12,21 @@ By hand: ``.venv/bin/python tests/pages.py docs/tutorial.md`` in an empty folder
 import contextlib
 import io
 import re
+import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headrace.cli.main import main
+
 FENCE = "```"
 RUN = ("python", "console")
+# Commands that need no shell and end by themselves: most of the time of a page would go into starting Python for them.
+INSIDE = re.compile(r"headrace (alert|dlq|explain|group|query|status|table|topic)\b[^\n|&;<>$`*{}~]*")
 
 
 class PageError(Exception):
@@ -112,14 +118,36 @@ def _run_python(page: Path, block: Block, program: dict[str, Any]) -> str:
 
 def _run_console(page: Path, block: Block) -> None:
     for command, shown in commands(block.code):
-        done = subprocess.run(
-            command, shell=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-        )
-        printed = done.stdout.decode()
+        code, printed = (_inside if INSIDE.fullmatch(command) else _outside)(command)
         print(f"$ {command}\n{printed}", end="", flush=True)
-        if done.returncode != block.exit:
-            raise PageError(f"{page}:{block.line}: {command!r} ended with {done.returncode}, not {block.exit}")
+        if code != block.exit:
+            raise PageError(f"{page}:{block.line}: {command!r} ended with {code}, not {block.exit}")
         _compare(page, block, shown, printed)
+
+
+def _outside(command: str) -> tuple[int, str]:
+    """Have a shell run a command; return how it ended and what it printed."""
+    done = subprocess.run(
+        command, shell=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    return done.returncode, done.stdout.decode()
+
+
+def _inside(command: str) -> tuple[int, str]:
+    """Run a command of ours in this process, which has everything loaded, as a shell would run it in another."""
+    code: object = 0
+    before, sys.argv = sys.argv, shlex.split(command)
+    with tempfile.TemporaryFile() as file, open(file.fileno(), "w", closefd=False, encoding="utf-8") as text:
+        try:
+            with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+                main()
+        except SystemExit as ended:
+            code = ended.code
+        finally:
+            sys.argv = before
+        text.flush()
+        file.seek(0)
+        return int(str(code or 0)), file.read().decode()
 
 
 def _compare(page: Path, block: Block, shown: Sequence[str], printed: str) -> None:

@@ -19,10 +19,11 @@ _REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java runtime: where it is and which major version it has."""
+    """A Java runtime: where it is, which major version it has, and which release of that."""
 
     path: Path
     version: int
+    release: str
 
 
 def find_java(env: Mapping[str, str] | None = None) -> Java:
@@ -33,19 +34,20 @@ def find_java(env: Mapping[str, str] | None = None) -> Java:
     if found is None:
         where = f"JAVA_HOME is {home}, but there is no bin/java in it" if home else "there is no java on the PATH"
         raise JavaNotFoundError(f"Java was not found: {where}. {_REMEDY}.")
-    version = _version(found)
+    release = _release(found)
+    version = int(release.removeprefix("1.").split(".")[0])
     if version < OLDEST:
         raise JavaTooOldError(f"Java {version} at {found} is too old; Kafka needs {OLDEST} or later. {_REMEDY}.")
-    return Java(Path(found), version)
+    return Java(Path(found), version, release)
 
 
-def _version(path: str) -> int:
+def _release(path: str) -> str:
     try:
         done = subprocess.run([path, "-version"], capture_output=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise JavaNotFoundError(f"Java at {path} does not run: {error}. {_REMEDY}.") from None
     told = done.stderr.decode("utf-8", "replace")
-    match = re.search(r'version "(?:1\.)?(\d+)', told)
+    match = re.search(r'version "((?:1\.)?\d+[^"]*)"', told)
     if match is None:
         raise JavaNotFoundError(f"{path} -version did not tell a version but {told[:200]!r}. {_REMEDY}.")
-    return int(match[1])
+    return match[1]

@@ -99,7 +99,7 @@ def backtest(
     client = connect(brokers if brokers is not None else getattr(getattr(program, "options", None), "brokers", None))
     with tempfile.TemporaryDirectory(prefix="headrace-backtest-", ignore_cleanup_errors=True) as folder:
         history = _History(part, client, begin, end, Path(folder))
-        with _Replay(part, end=end) as replay:
+        with _Replay(part, end, history.rows) as replay:
             for number, ends in enumerate(history.ends):
                 if number == history.before:
                     replay.read(part.topic)  # what fired before is not asked for
@@ -185,10 +185,10 @@ class _History:
 class _Replay(TestDriver):
     """Runs the stages over slices of the history."""
 
-    _tuning = MANY_ROWS
-
-    def __init__(self, part: _Part, end: datetime) -> None:
+    def __init__(self, part: _Part, end: datetime, rows: int) -> None:
         super().__init__(part, now=datetime.fromtimestamp(0, UTC))
+        if rows > _ROWS:
+            self._tuning = MANY_ROWS
         self._end, self._topic = end, part.topic
 
     def slice(self, files: Mapping[str, Sequence[Path]], ends: datetime) -> None:

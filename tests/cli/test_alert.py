@@ -119,7 +119,7 @@ def test_a_trial_reads_the_settings(cli, tmp_path):
         assert json.loads(hook.wait(1)[0].body)["test"] is True
 
 
-def test_backtest_tells_when_a_rule_would_have_fired(headrace, tmp_path, cluster):
+def test_backtest_tells_when_a_rule_would_have_fired(cli, headrace, tmp_path, cluster):
     topic = f"sales-{uuid.uuid4().hex[:8]}"
     (tmp_path / "program.py").write_text(
         "import headrace as hr\n"
@@ -130,12 +130,11 @@ def test_backtest_tells_when_a_rule_would_have_fired(headrace, tmp_path, cluster
     headrace("topic", "create", topic)
     events = [{"shop": "a", "units": 3 + 30 * n, "at": f"2024-05-01T10:0{n}:00Z"} for n in range(2)]
     headrace("topic", "produce", topic, input="\n".join(map(json.dumps, events)))
-    done = row(headrace("alert", "backtest", "program.py", "low", "--from", "1 hour", timeout=180))
+    done = row(cli("alert", "backtest", "program.py", "low", "--from", "1 hour"))
     assert (done["fired"], done["resolved"], done["rows"]) == (1, 1, 2)
     assert done["alerts"][0]["fired"].startswith("2024-05-01T10:00:00")
-    text = ("--format", "text")
-    done = headrace("alert", "backtest", "program.py", "low", "--from", "2024-01-01T00:00Z", *text, timeout=180)
+    done = cli("alert", "backtest", "program.py", "low", "--from", "2024-01-01T00:00Z", "--format", "text")
     assert '{"shop":"a"}' in done.stdout
     assert "low would have fired 1 times; 2 events were read." in done.stderr
-    wrong = headrace("alert", "backtest", "program.py", "high", "--from", "1 hour")
+    wrong = cli("alert", "backtest", "program.py", "high", "--from", "1 hour")
     refused(wrong, 1, "declares no alert 'high'", "low")

@@ -19,7 +19,7 @@ from headrace.core.errors import BrokerStartError, ConfigError
 from headrace.core.jars import locked, provide
 from headrace.core.java import find_java
 from headrace.core.settings import Durability, Settings
-from headrace.log.broker import process
+from headrace.log.broker import archive, process
 from headrace.log.broker.diagnosis import PortTakenError, diagnose
 from headrace.log.broker.node import HOST, Node
 from headrace.log.broker.readiness import wait_until_ready
@@ -91,12 +91,14 @@ class Cluster:
         if not self._file.exists():
             return []
         with self._locked():
-            return [node.id for node in process.stop(self.nodes())]
+            stopped = process.stop(self.nodes())
+            self._keep_classes(stopped)
+            return [node.id for node in stopped]
 
     def erase(self) -> None:
         """Stop the brokers and delete all their topics and events, for good."""
         with self._locked():
-            process.stop(self.nodes())
+            self._keep_classes(process.stop(self.nodes()))
             for node in self.nodes():
                 shutil.rmtree(node.folder, ignore_errors=True)
             self._file.unlink(missing_ok=True)
@@ -203,23 +205,25 @@ class Cluster:
 
     def _start(self, layout: Layout, tell: Callable[[str], None]) -> None:
         java = find_java()
-        classpath = os.pathsep.join(map(str, provide(locked("broker"), self.settings.jars)))
+        classpath = self._classpath()
         self._check_room()
         try:
             for node in layout.nodes:
                 node.configure(layout.nodes, layout.durability)
         except OSError as error:
             raise _cannot_write(self.home, error) from None
+        quick = archive.reading(java, classpath)
         if fresh := [node for node in layout.nodes if not node.formatted]:
             tell("Preparing the data folder…")
             with ThreadPoolExecutor(len(fresh)) as pool:
-                list(pool.map(lambda node: node.format(java, classpath, layout.cluster_id), fresh))
+                list(pool.map(lambda node: node.format(java, classpath, quick, layout.cluster_id), fresh))
         tell("Starting Kafka…")
         started: dict[Node, process.Process] = {}
         try:
             for node in layout.nodes:
                 if process.find(node) is None:
-                    started[node] = process.start(node, node.command(java, classpath))
+                    slow = [] if quick or node != layout.nodes[0] else archive.writing(java, classpath, node)
+                    started[node] = process.start(node, node.command(java, classpath, [*quick, *slow]))
             self._await(layout, started)
         except BaseException:
             failure = diagnose(started)
@@ -227,6 +231,13 @@ class Cluster:
             if failure:
                 raise failure from None
             raise
+
+    def _classpath(self) -> str:
+        return os.pathsep.join(map(str, provide(locked("broker"), self.settings.jars)))
+
+    def _keep_classes(self, stopped: Sequence[Node]) -> None:
+        for node in filter(archive.left, stopped):
+            archive.adopt(find_java(), self._classpath(), node)
 
     def _await(self, layout: Layout, started: Mapping[Node, process.Process] | None = None) -> None:
         """Wait until all brokers answer: ours, and those whose starter died before it could see that."""

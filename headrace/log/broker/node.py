@@ -80,9 +80,10 @@ class Node:
         settings = _settings(self, cluster, durability)
         self.properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), "utf-8")
 
-    def format(self, java: Java, classpath: str, cluster_id: str) -> None:
+    def format(self, java: Java, classpath: str, options: Sequence[str], cluster_id: str) -> None:
         """Make the data folder part of the cluster ``cluster_id``."""
-        command = [str(java.path), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *self._logging_options()]
+        command = [str(java.path), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *options]
+        command += self._logging_options()
         command += ["-cp", classpath, "kafka.tools.StorageTool"]
         command += ["format", "-t", cluster_id, "-c", str(self.properties)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -90,12 +91,13 @@ class Node:
             told = (done.stderr or done.stdout).strip().splitlines()
             raise BrokerStartError(f"the data folder {self.data} could not be formatted: {told[-1] if told else '?'}")
 
-    def command(self, java: Java, classpath: str) -> list[str]:
-        """Return the command that runs the broker in the foreground."""
+    def command(self, java: Java, classpath: str, options: Sequence[str]) -> list[str]:
+        """Return the command that runs the broker in the foreground, with further ``options`` of Java."""
         memory = ["-Xms128m", "-Xmx512m", "-XX:+UseG1GC"]
         return [
             str(java.path),
             *memory,
+            *options,
             *self._logging_options(),
             "-cp",
             classpath,
