@@ -34,20 +34,19 @@ def find_java(env: Mapping[str, str] | None = None) -> Java:
     if found is None:
         where = f"JAVA_HOME is {home}, but there is no bin/java in it" if home else "there is no java on the PATH"
         raise JavaNotFoundError(f"Java was not found: {where}. {_REMEDY}.")
-    release = _release(found)
-    version = int(release.removeprefix("1.").split(".")[0])
+    release, version = _release(found)
     if version < OLDEST:
         raise JavaTooOldError(f"Java {version} at {found} is too old; Kafka needs {OLDEST} or later. {_REMEDY}.")
     return Java(Path(found), version, release)
 
 
-def _release(path: str) -> str:
+def _release(path: str) -> tuple[str, int]:
     try:
         done = subprocess.run([path, "-version"], capture_output=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise JavaNotFoundError(f"Java at {path} does not run: {error}. {_REMEDY}.") from None
     told = done.stderr.decode("utf-8", "replace")
-    match = re.search(r'version "((?:1\.)?\d+[^"]*)"', told)
+    match = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', told)
     if match is None:
         raise JavaNotFoundError(f"{path} -version did not tell a version but {told[:200]!r}. {_REMEDY}.")
-    return match[1]
+    return match[1], int(match[2])

@@ -16,52 +16,56 @@ from headrace.core.jars import cache_folder
 from headrace.core.java import Java
 from headrace.log.broker.node import Node
 
-_PREFIX, _DRAFT = "kafka-", "classes.jsa"
+_PREFIX, _SUFFIX = "kafka-", ".jsa"
+_NAMES = f"{_PREFIX}*{_SUFFIX}"
 _QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")  # Java warns of each class that it cannot keep
 
 
 def reading(java: Java, classpath: str) -> list[str]:
     """Return the options of a Java that takes classes from the archive, none where there is no archive."""
-    path = _path(java, classpath)
-    return [f"-XX:SharedArchiveFile={path}", *_QUIET] if path and path.exists() else []
+    with suppress(ConfigError, OSError):
+        for path in cache_folder().glob(f"{_name(java, classpath)}.*{_SUFFIX}"):
+            if path.suffixes[0] == f".{path.stat().st_size}":
+                return [f"-XX:SharedArchiveFile={path}", "-XX:+VerifySharedSpaces", *_QUIET]
+    return []
 
 
 def writing(java: Java, classpath: str, node: Node) -> list[str]:
-    """Return the options of a broker that leaves the archive in its folder when it ends."""
-    draft = node.folder / _DRAFT
-    draft.unlink(missing_ok=True)
-    return [f"-XX:ArchiveClassesAtExit={draft}", *_QUIET] if _path(java, classpath) else []
+    """Return the options of a broker that leaves an archive in its folder when it ends."""
+    for old in node.folder.glob(_NAMES):
+        old.unlink()
+    return [f"-XX:ArchiveClassesAtExit={node.folder / _name(java, classpath)}{_SUFFIX}", *_QUIET]
 
 
-def left(node: Node) -> bool:
-    """Whether a broker has left a whole archive: its beginning is written last."""
-    try:
-        with (node.folder / _DRAFT).open("rb") as draft:
-            return any(draft.read(4))
-    except OSError:
-        return False
-
-
-def adopt(java: Java, classpath: str, node: Node) -> None:
+def adopt(node: Node) -> None:
     """Move what a broker has left to where all find it, in place of what is there; nothing depends on it."""
-    draft, path = node.folder / _DRAFT, _path(java, classpath)
-    if path is None:
-        return
-    whole = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(draft, whole)  # may be from another disk
-        for old in path.parent.glob(f"{_PREFIX}*{path.suffix}"):
-            old.unlink()
-        whole.replace(path)
-    for left in (draft, whole):
+    for draft in node.folder.glob(_NAMES):
+        with suppress(ConfigError, OSError):
+            if _whole(draft):
+                _move(draft, cache_folder() / f"{draft.stem}.{draft.stat().st_size}{_SUFFIX}")
         with suppress(OSError):
-            left.unlink()
+            draft.unlink(missing_ok=True)
 
 
-def _path(java: Java, classpath: str) -> Path | None:
-    """Return where the archive lies for one Java and one Kafka; None where the user has no place for it."""
-    told = os.fsencode("\n".join((str(java.path.resolve()), java.release, classpath)))
-    with suppress(ConfigError):
-        return cache_folder() / f"{_PREFIX}{hashlib.sha256(told).hexdigest()[:16]}.jsa"
-    return None
+def _move(draft: Path, path: Path) -> None:
+    copy = path.with_name(f".{draft.name}.{uuid.uuid4().hex}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(draft, copy)  # may be to another disk
+        for old in path.parent.glob(_NAMES):
+            old.unlink(missing_ok=True)
+        copy.replace(path)
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def _whole(draft: Path) -> bool:
+    """Whether Java had the time to write all of it: the beginning comes last."""
+    with draft.open("rb") as file:
+        return any(file.read(4))
+
+
+def _name(java: Java, classpath: str) -> str:
+    """Return the name of the archive for one Java and one Kafka; its size follows, as Java dies of one cut off."""
+    told = "\n".join((str(java.path.resolve()), java.release, classpath))
+    return f"{_PREFIX}{hashlib.sha256(os.fsencode(told)).hexdigest()[:16]}"

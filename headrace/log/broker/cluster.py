@@ -91,14 +91,12 @@ class Cluster:
         if not self._file.exists():
             return []
         with self._locked():
-            stopped = process.stop(self.nodes())
-            self._keep_classes(stopped)
-            return [node.id for node in stopped]
+            return [node.id for node in self._stop()]
 
     def erase(self) -> None:
         """Stop the brokers and delete all their topics and events, for good."""
         with self._locked():
-            self._keep_classes(process.stop(self.nodes()))
+            self._stop()
             for node in self.nodes():
                 shutil.rmtree(node.folder, ignore_errors=True)
             self._file.unlink(missing_ok=True)
@@ -205,7 +203,7 @@ class Cluster:
 
     def _start(self, layout: Layout, tell: Callable[[str], None]) -> None:
         java = find_java()
-        classpath = self._classpath()
+        classpath = os.pathsep.join(map(str, provide(locked("broker"), self.settings.jars)))
         self._check_room()
         try:
             for node in layout.nodes:
@@ -232,12 +230,11 @@ class Cluster:
                 raise failure from None
             raise
 
-    def _classpath(self) -> str:
-        return os.pathsep.join(map(str, provide(locked("broker"), self.settings.jars)))
-
-    def _keep_classes(self, stopped: Sequence[Node]) -> None:
-        for node in filter(archive.left, stopped):
-            archive.adopt(find_java(), self._classpath(), node)
+    def _stop(self) -> list[Node]:
+        stopped = process.stop(self.nodes())
+        for node in stopped:
+            archive.adopt(node)
+        return stopped
 
     def _await(self, layout: Layout, started: Mapping[Node, process.Process] | None = None) -> None:
         """Wait until all brokers answer: ours, and those whose starter died before it could see that."""
