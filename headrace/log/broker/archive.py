@@ -1,4 +1,4 @@
-"""Kafka's classes as Java lays them out in memory, kept in a file: with it a broker starts in a third of the time.
+"""Kafka's classes as Java lays them out in memory, kept in a file: with it a broker starts in half the time.
 
 Java writes such a file when a program ends that was told to. So the first broker leaves one behind, and all later
 ones of this user begin with it. Java itself checks whether it suits; where it does not, a broker starts as before.
