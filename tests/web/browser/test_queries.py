@@ -120,7 +120,7 @@ def test_a_query_shows_its_charts_what_it_does_and_how_far_it_is(show, program):
     expect(page.locator("section").filter(has_text="What it does")).to_contain_text("exactly once")
     rows = page.locator("dt", has_text="Rows so far").locator("xpath=following-sibling::dd")
     before = rows.inner_text()
-    expect(rows).not_to_have_text(before, timeout=30_000)
+    expect(rows).not_to_have_text(before, timeout=60_000)  # as above
 
 
 def test_rates_stay_while_they_cannot_be_asked_for(tabs, program):
