@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -18,7 +17,6 @@ import pytest
 from confluent_kafka.admin import ConfigResource, ResourceType
 
 from headrace.core.errors import BrokerStartError, ConfigError, GroupError, JavaNotFoundError
-from headrace.core.jars import cache_folder
 from headrace.core.settings import Settings
 from headrace.log import Consumer, Groups, Producer, Topics
 from headrace.log.broker import process
@@ -46,56 +44,6 @@ def pids(cluster):
     """Every process that runs a broker of this home."""
     home = str(cluster.home)
     return [p.pid for p in psutil.process_iter(["cmdline"]) if any(home in word for word in p.info["cmdline"] or [])]
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    """A cache with the jars and without an archive."""
-    cache = tmp_path / "cache" / "headrace" / "jars"
-    shutil.copytree(cache_folder(), cache, copy_function=os.symlink, ignore=shutil.ignore_patterns("*.jsa"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return cache
-
-
-def archives(folder):
-    return list(folder.rglob("kafka-*.jsa"))
-
-
-def mapped(cluster):
-    """Whether the running broker has its classes from an archive."""
-    (pid,) = pids(cluster)
-    return ".jsa" in re.sub(r".*/classes(_nocoops)?\.jsa", "", Path(f"/proc/{pid}/maps").read_text())  # but Java's own
-
-
-def test_the_first_broker_leaves_its_classes_to_all_that_follow(own, cache):
-    own.up()
-    assert not mapped(own)
-    own.down()
-    assert (len(archives(cache)), archives(own.home)) == (1, [])
-    own.up()
-    assert mapped(own)
-    own.down()
-    assert len(archives(cache)) == 1
-
-
-def test_a_broker_that_was_killed_leaves_no_classes_and_damaged_ones_are_no_matter(own, cache):
-    address = own.up()
-    write(address, "orders", [1])
-    os.kill(pids(own)[0], signal.SIGKILL)
-    own.down()
-    assert archives(cache) == []
-    own.up()
-    own.down()
-    (archive,) = archives(cache)
-    whole = archive.read_bytes()
-    middle = len(whole) // 2
-    for damaged in (whole[:middle], whole[:middle] + bytes(100_000) + whole[middle + 100_000 :]):
-        for left in archives(cache):
-            left.unlink()
-        archive.write_bytes(damaged)
-        assert read(own.up(), "orders") == [1]
-        assert not mapped(own)
-        own.down()
 
 
 def test_up_twice_is_one_broker_and_data_survive_down(own):
