@@ -5,8 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from headrace.core.settings import Settings
 from headrace.log import Producer, Topics
 from headrace.serve import View
+from headrace.web.serving import Serving
+from tests.web.client import Client
 from tests.web.conftest import until
 
 
@@ -36,6 +39,21 @@ def test_tables_are_listed_and_stored_when_they_are_looked_at(ui, table, topic):
     assert listed(ui, topic) is None
     ui.get(f"/api/tables/{table}/rows")
     until(lambda: listed(ui, table) == {"name": table, "rows": 251, "lag": 0, "partitions": 2})
+
+
+def test_a_table_that_comes_while_the_log_is_looked_at_is_known(brokers, monkeypatch, tmp_path):
+    name, compacted = f"late-{uuid.uuid4().hex[:8]}", Topics.compacted
+
+    def late(self):
+        with Topics() as topics:
+            topics.create(name, partitions=1, compact=True, exist_ok=True)
+        return compacted(self)
+
+    monkeypatch.setattr(Topics, "compacted", late)
+    with Serving(Settings(home=tmp_path, brokers=brokers)) as serving:
+        ui = Client(serving.url, serving.token)
+        ui.get("/api/tables")
+        assert ui.get(f"/api/tables/{name}/rows")["rows"] == []
 
 
 def test_rows_are_browsed_page_by_page(ui, table):
