@@ -53,7 +53,7 @@ _STATIC: dict[str, str] = {
     # What the stores of state free is given back every half minute, by a Java that can (17.0.9 and later).
     "spark.driver.defaultJavaOptions": "-XX:+UseParallelGC -XX:ReservedCodeCacheSize=512m "
     "-XX:+IgnoreUnrecognizedVMOptions -XX:TrimNativeHeapInterval=30000",
-    # By turns, instead of all tasks of one batch before those of the next: one large batch would hold up all others.
+    # Two pools, so that stages that may wait hold up nobody who is in a hurry.
     "spark.scheduler.mode": "FAIR",
     "spark.scheduler.allocation.file": str(Path(__file__).with_name("pools.xml")),
     "spark.ui.enabled": "false",
