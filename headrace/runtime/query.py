@@ -98,6 +98,7 @@ class StageQuery:
         self._gate = Gate()
         self._few = False  # whether Spark expects small batches
         self._raised: BaseException | None = None
+        self._batch_since: float | None = None
         self._again_at = 0.0
         self.asides: Asides | None = None
 
@@ -115,6 +116,12 @@ class StageQuery:
     def markers(self) -> str:
         """Return the topic that tells what is written."""
         return marker_topic(self._world.program, self._world.version, self.stage.name)
+
+    @property
+    def under_way(self) -> float | None:
+        """Return for how many seconds a batch is under way, None between two."""
+        since = self._batch_since
+        return None if since is None else time.monotonic() - since
 
     @property
     def active(self) -> bool:
@@ -231,6 +238,7 @@ class StageQuery:
         assert catch_up is not None
 
         def write(batch: DataFrame, number: int) -> None:
+            self._batch_since = time.monotonic()
             try:
                 gate.pass_through()
                 if catch_up.ends_with(number, lambda: gate.closed):
@@ -241,6 +249,8 @@ class StageQuery:
             except BaseException as error:
                 self._raised = error
                 raise
+            finally:
+                self._batch_since = None
 
         return (
             rows.writeStream.queryName(self.name)

@@ -198,13 +198,17 @@ class Run:
                 raise QueryError(f"the program {self._program.name!r} was not done in {timeout} s")
 
     def drained(self, patience: float = 0.0) -> bool:
-        """Whether every stage has processed all that its inputs hold; wait for it up to ``patience`` seconds."""
-        if self._draining is None or self._draining.done():
+        """Whether every stage has processed all that its inputs hold; wait for it up to ``patience`` seconds.
+
+        Who asks again goes on waiting for the same; once it was told, the next who asks begins anew.
+        """
+        if self._draining is None:
             self._draining = self._pool.submit(lambda: all([query.settle() for query in self.queries]))
         try:
             done = self._draining.result(patience)
         except TimeoutError:
             return False
+        self._draining = None
         if done:
             with self._lock:
                 for query in self.queries:
@@ -281,6 +285,7 @@ def _status(program: str, query: StageQuery) -> dict[str, Any]:
         "rows": query.rows,
         "rows_per_second": round(rate, 1),
         "batch_seconds": last.seconds if last else None,
+        "under_way": None if (since := query.under_way) is None else round(since, 1),
         "lag": last.lag if last else None,
         "watermark": mark,
         "catching_up": query.catching_up,

@@ -55,13 +55,15 @@ def together(
                     break
             display.say("Running; stop with Ctrl-C." if not drain else "Running until all there is has been processed.")
             read: list[Any] = []
+            busy = list(runs)
             while not asked.is_set() and not any(run.wait(0) for run in runs) and not look():
-                if drain and all([run.drained(_TICK) for run in runs]):
+                if not drain:
+                    asked.wait(_TICK)
+                elif not (busy := [run for run in busy if not run.drained(_TICK)]):
                     before, read = read, [run.reached() for run in runs]
                     if len(runs) == 1 or read == before:  # no program has given another one something to do
                         break
-                if not drain:
-                    asked.wait(_TICK)
+                    busy = list(runs)
             begun = time.monotonic()
             for run in runs:  # all at once, and not one after the other
                 run.stop(wait=False)

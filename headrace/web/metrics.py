@@ -15,6 +15,7 @@ _QUERIES = {  # by the field of the status
     "lag": ("headrace_query_lag", "gauge", "Events that are there but not read yet."),
     "batch": ("headrace_query_batch", "gauge", "The number of the last batch."),
     "batch_seconds": ("headrace_query_batch_seconds", "gauge", "How long the last batch took."),
+    "under_way": ("headrace_query_under_way_seconds", "gauge", "For how long a batch is under way, if one is."),
     "state_rows": ("headrace_query_state_rows", "gauge", "Rows that the query remembers."),
     "restarts": ("headrace_query_restarts_total", "counter", "How often the query was started again after a failure."),
     "late": ("headrace_query_late_total", "counter", "Events that came too late."),

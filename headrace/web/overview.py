@@ -11,6 +11,7 @@ from headrace.web.watch import LogState
 
 Status = Mapping[str, Any]
 _BEHIND = {"bad": 60.0, "warning": 5.0}  # seconds of work that a query is behind
+_LASTING = {"bad": 300.0, "warning": 60.0}  # seconds for which a batch is under way
 _RECENTLY = 300.0  # seconds for which letters that were put aside are told
 _FORGOTTEN = timedelta(days=1)  # after which a program that fell is no news
 _SEVERE = {"critical": "bad", "warning": "warning"}
@@ -98,6 +99,10 @@ def _pressed(stage: Status) -> Iterator[Problem]:
         yield Problem("bad", _sentence(f"{name} failed and is tried again: {why}"), "queries", name)
     elif state == "stopped":
         yield Problem("warning", f"{name} is stopped; restart it to go on", "queries", name)
+    elif (lasting := stage.get("under_way") or 0) >= _LASTING["warning"]:
+        level = "bad" if lasting >= _LASTING["bad"] else "warning"
+        told = f"{name} has one batch under way for {show_span(timedelta(seconds=round(lasting)))}"
+        yield Problem(level, told, "queries", name)
     elif stage.get("catching_up"):
         yield Problem("warning", f"{name} catches up: {stage.get('lag') or 0:,} events to go", "queries", name)
     elif (behind := (stage.get("lag") or 0) / max(stage.get("rows_per_second") or 0, 1)) >= _BEHIND["warning"]:

@@ -31,26 +31,20 @@ def mapped(cluster):
     return ".jsa" in re.sub(r".*/classes(_nocoops)?\.jsa", "", Path(f"/proc/{pid}/maps").read_text())  # but Java's own
 
 
-def test_the_first_broker_leaves_its_classes_to_all_that_follow(own, cache):
-    own.up()
-    assert not mapped(own)
-    own.down()
-    assert (len(archives(cache)), archives(own.home)) == (1, [])
-    own.up()
-    assert mapped(own)
-    own.down()
-    assert len(archives(cache)) == 1
-
-
-def test_a_broker_that_was_killed_leaves_no_classes_and_damaged_ones_are_no_matter(own, cache):
-    address = own.up()
-    write(address, "orders", [1])
+def test_the_first_broker_leaves_its_classes_and_neither_a_killed_one_nor_damage_is_a_matter(own, cache):
+    write(own.up(), "orders", [1])
     os.kill(pids(own)[0], signal.SIGKILL)
     own.down()
     assert archives(cache) == []
     own.up()
+    assert not mapped(own)
     own.down()
+    assert archives(own.home) == []
     (archive,) = archives(cache)
+    own.up()
+    assert mapped(own)
+    own.down()
+    assert archives(cache) == [archive]
     whole = archive.read_bytes()
     middle = len(whole) // 2
     for damaged in (whole[:middle], whole[:middle] + bytes(100_000) + whole[middle + 100_000 :]):

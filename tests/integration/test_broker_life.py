@@ -46,21 +46,32 @@ def pids(cluster):
     return [p.pid for p in psutil.process_iter(["cmdline"]) if any(home in word for word in p.info["cmdline"] or [])]
 
 
-def test_up_twice_is_one_broker_and_data_survive_down(own):
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    """A managed cluster that runs, for tests that leave it so."""
+    cluster = Cluster(Settings(home=tmp_path_factory.mktemp("running") / "home"))
+    cluster.up()
+    yield cluster
+    cluster.erase()
+
+
+def test_up_twice_is_one_broker_and_data_and_log_survive_down(own):
     address = own.up()
     write(address, "orders", [1, 2, 3])
     assert own.up() == address
     assert len(pids(own)) == 1
+    [node] = own.nodes()
     assert own.down() == [1]
     assert pids(own) == []
     assert own.running() is None
     assert own.down() == []
     assert own.up() == address  # the port is remembered
     assert read(address, "orders") == [1, 2, 3]
+    assert node.log.read_text().count("Kafka version: 4.3.1") == 2
 
 
-def test_groups_can_be_asked_for_on_a_broker_that_never_had_any(own):
-    with Groups(own.up()) as groups:
+def test_groups_can_be_asked_for_on_a_broker_that_never_had_any(running):
+    with Groups(running.up()) as groups:
         with pytest.raises(GroupError, match="there is no"):
             groups.describe("audit")
         assert groups.list() == ()
@@ -98,17 +109,17 @@ def test_a_program_without_a_broker_starts_one_and_says_so(tmp_path):
     assert not list((tmp_path / "home").glob("broker-*"))
 
 
-@pytest.mark.parametrize("told", ["", "not json", '{"pid": 1}', '["list"]', '{"pid": "x", "created": null}', None])
-def test_a_stale_pid_file_deceives_nobody(own, told):
-    if told is None:  # the pid now belongs to somebody else: to us
-        told = json.dumps({"pid": os.getpid(), "created": 12345.0})
+def test_a_stale_pid_file_deceives_nobody(own):
     address = own.up()
     [node] = own.nodes()
-    (node.folder / "process.json").write_text(told)
-    assert own.up() == address
-    assert len(pids(own)) == 1
-    (node.folder / "process.json").unlink()
-    assert own.running() == address
+    somebody = json.dumps({"pid": os.getpid(), "created": 12345.0})  # the pid now belongs to somebody else: to us
+    for told in ("", "not json", '{"pid": 1}', '["list"]', '{"pid": "x", "created": null}', somebody):
+        (node.folder / "process.json").write_text(told)
+        assert own.up() == address, told
+        assert len(pids(own)) == 1, told
+        (node.folder / "process.json").unlink()
+        assert own.running() == address, told
+    (node.folder / "process.json").write_text(somebody)
     assert own.down() == [1]
     assert psutil.pid_exists(os.getpid())
     assert pids(own) == []
@@ -125,9 +136,8 @@ def test_a_port_taken_meanwhile_is_replaced(own, port):
         assert getattr(own.nodes()[0], port) != getattr(node, port)
 
 
-def test_the_ports_of_a_broker_are_not_among_those_that_the_system_gives_away(own):
-    own.up()
-    [node] = own.nodes()
+def test_the_ports_of_a_broker_are_not_among_those_that_the_system_gives_away(running):
+    [node] = running.nodes()
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(20)]
         given = [server.getsockname()[1] for server in servers]
@@ -183,12 +193,11 @@ def test_clients_wait_while_the_broker_is_down_and_go_on_when_it_is_up(own):
     assert seen == list(range(3000))
 
 
-def test_the_size_of_a_cluster_is_kept(own):
-    own.up()
+def test_the_size_of_a_cluster_is_kept(running):
     with pytest.raises(ConfigError, match="holds a cluster of 1 broker"):
-        own.up(brokers=3)
+        running.up(brokers=3)
     with pytest.raises(ConfigError, match="1 to 9 brokers, not 0"):
-        Cluster(Settings(home=own.home / "other")).up(brokers=0)
+        Cluster(Settings(home=running.home / "other")).up(brokers=0)
 
 
 def test_durability_is_remembered_and_changed_only_while_the_broker_is_down(own):
@@ -215,14 +224,6 @@ def test_odd_folder_names(tmp_path):
         own.erase()
     with pytest.raises(BrokerStartError, match="no comma"):
         Cluster(Settings(home=tmp_path / "a,b")).up()
-
-
-def test_the_brokers_own_log_is_kept_over_restarts(own):
-    own.up()
-    [node] = own.nodes()
-    own.down()
-    own.up()
-    assert node.log.read_text().count("Kafka version: 4.3.1") == 2
 
 
 def test_what_is_remembered_can_be_damaged(own):

@@ -48,12 +48,14 @@ def test_rows_go_through_under_their_key_and_in_its_order(app, source, name):
         assert numbers == sorted(numbers)
 
 
-def test_programs_drain_together_whichever_comes_first(app, source, name):
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("every", [None, "3 seconds"])
+def test_programs_drain_together_whichever_comes_first(app, source, name, every):
     with Topics() as topics:
         topics.create(f"{name}-mid", partitions=2)
-    app.stream(source, schema="k string, n int").filter("n > 0").to(f"{name}-mid")
+    app.stream(source, schema="k string, n int").filter("n > 0").to(f"{name}-mid", every=every)
     behind = hr.App(f"{name}-behind")
-    behind.stream(f"{name}-mid", schema="k string, n int").to(f"{name}-out")
+    behind.stream(f"{name}-mid", schema="k string, n int").to(f"{name}-out", every=every)
     send(source, [{"k": "a", "n": n} for n in range(100)])
     together([behind, app], drain=True, show=False)
     assert sorted(row.value["n"] for row in read(f"{name}-out")) == list(range(1, 100))
@@ -266,6 +268,25 @@ def test_queries_are_seen_and_steered_from_outside(app, source, name, headrace):
     assert (done.returncode, "no query" in done.stderr) == (1, True)
     with pytest.raises(UnknownQueryError):
         control.order(Settings.load(), query, "stop")
+
+
+def test_for_how_long_a_batch_is_under_way_is_told(app, source, name, tmp_path):
+    go = tmp_path / "go"
+
+    def wait(row):
+        while not go.exists():
+            time.sleep(0.05)
+        return row
+
+    app.stream(source, schema="n int").map(wait, "n int").to(f"{name}-out")
+    with app.start() as run:
+        assert run.status()["stages"][0]["under_way"] is None
+        send(source, [{"n": 1}])
+        until(lambda: (run.status()["stages"][0]["under_way"] or 0) > 1)
+        go.touch()
+        run.drain()
+        until(lambda: run.status()["stages"][0]["under_way"] is None)
+    assert [row.value["n"] for row in read(f"{name}-out")] == [1]
 
 
 def test_checkpoints_at_an_address_and_settings_that_hold_since_spark_was_started(name, source, tmp_path):

@@ -28,7 +28,7 @@ def levels(told):
 
 
 def test_all_is_good_while_queries_keep_up():
-    told = overview(scene({}, {"name": "retail.stock", "lag": 400}, throughput=12.34))
+    told = overview(scene({"under_way": 3.5}, {"name": "retail.stock", "lag": 400}, throughput=12.34))
     assert (told["health"], told["problems"]) == ("good", [])
     assert (told["queries"], told["lag"], told["throughput"]) == (2, 400, 12.3)
 
@@ -42,6 +42,8 @@ def test_all_is_good_while_queries_keep_up():
         ({"lag": 600}, "warning", "retail.revenue is 600 events behind, 6 s of work"),
         ({"lag": 60_000}, "bad", "retail.revenue is 60,000 events behind, 10 min of work"),
         ({"lag": 9, "catching_up": True}, "warning", "retail.revenue catches up: 9 events to go"),
+        ({"under_way": 61.2}, "warning", "retail.revenue has one batch under way for 1 min 1 s"),
+        ({"under_way": 300.0, "catching_up": True}, "bad", "retail.revenue has one batch under way for 5 min"),
         ({"lag": 7, "rows_per_second": None}, "warning", "retail.revenue is 7 events behind, 7 s of work"),
     ],
 )

@@ -12,6 +12,7 @@ const SIGNS = {
 };
 const SEVERE = { critical: "bad", warning: "warning" };
 const LATE = { warning: 5, bad: 60 }; // seconds of lag from which a query is under pressure
+const LASTING = { warning: 60, bad: 300 }; // seconds of one batch from which it is
 
 /** Return a small sign for a level: good, warning, bad, info or off. */
 export function sign(level) {
@@ -39,6 +40,7 @@ export function pressure(stage) {
   if (stage.state === "failed") return { level: "bad", word: "failed" };
   if (stage.state === "waiting") return { level: "bad", word: "restarting" };
   if (stage.state === "stopped") return { level: "off", word: "stopped" };
+  if (stage.under_way >= LASTING.warning) return { level: stage.under_way >= LASTING.bad ? "bad" : "warning", word: `${format.span(stage.under_way)} in one batch` };
   if (stage.catching_up) return { level: "warning", word: "catching up" };
   const seconds = behind(stage);
   if (seconds >= LATE.bad) return { level: "bad", word: `${format.span(seconds)} behind` };

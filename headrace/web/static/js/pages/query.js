@@ -9,6 +9,7 @@ import { described, onLive, stages, watch } from "../live.js";
 import { poll } from "../poll.js";
 import { badge, pressure, watermark } from "../status.js";
 
+const LONG = 10; // seconds after which a batch that is under way is told
 const CHARTS = [
   {
     label: "Rows per second",
@@ -89,13 +90,19 @@ function panel(parent) {
   return box;
 }
 
+/** Return which batch was the last, and since when the next is under way where that is long. */
+function batch(stage) {
+  const last = stage.batch === null ? "none yet" : `${format.count(stage.batch)}, in ${format.span(stage.batch_seconds)}`;
+  return stage.under_way > LONG ? `${last}; the next for ${format.span(stage.under_way)} so far` : last;
+}
+
 function facts(list, stage) {
   const told = [
     ["Rows so far", format.count(stage.rows)],
     ["Come in", format.rate(stage.rate)],
     ["Processed", format.rate(stage.rows_per_second)],
     ["Lag", format.many(stage.lag ?? 0, "event")],
-    ["Batch", stage.batch === null ? "none yet" : `${format.count(stage.batch)}, in ${format.span(stage.batch_seconds)}`],
+    ["Batch", batch(stage)],
     ["Watermark", watermark(stage)],
     ["Rows kept", format.count(stage.state_rows)],
     ["Came too late", format.count(stage.late)],
