@@ -25,9 +25,8 @@ from headrace.cli.main import main
 
 FENCE = "```"
 RUN = ("python", "console")
-# Commands that need no shell and end by themselves: most of the time of a page would go into starting Python, and
-# Spark, for them.
-INSIDE = re.compile(r"headrace (alert|dlq|explain|group|query|run (?=.*--drain)|status|table|topic)\b[^\n|&;<>$`*{}~]*")
+# Commands that need no shell and end by themselves: most of the time of a page would go into starting Python for them.
+INSIDE = re.compile(r"headrace (alert|dlq|explain|group|query|status|table|topic)\b[^\n|&;<>$`*{}~]*")
 
 
 class PageError(Exception):

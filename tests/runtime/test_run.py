@@ -1,6 +1,5 @@
 """Programs that run on the real broker: what comes out, what is put aside, how they are seen and steered."""
 
-import itertools
 import json
 import time
 from datetime import datetime
@@ -319,4 +318,4 @@ def test_an_output_that_can_wait_gathers_what_comes_while_others_do_not(app, nam
         begun, soon = ([datetime.fromisoformat(p["timestamp"]) for p in q._query.recentProgress] for q in run.queries)
     assert len(read(f"{name}-out")) == len(read(f"{name}-soon")) == 40
     assert len(soon) > len(begun) >= 2
-    assert all((later - sooner).total_seconds() > 1.9 for sooner, later in itertools.pairwise(begun[1:]))
+    assert len({at.timestamp() // 2 for at in begun}) == len(begun)  # none twice within the same two seconds
