@@ -1,7 +1,7 @@
 """Creating, listing, describing, configuring and deleting topics."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -149,9 +149,10 @@ class Topics:
                 return self._described({n: t for n, t in found.items() if internal or not n.startswith("__")}, {})
         raise BrokerError("listing the topics failed: topics are deleted faster than they can be listed")
 
-    def compacted(self) -> tuple[TopicInfo, ...]:
-        """Return the topics that keep the last event of each key, which makes them tables."""
-        found = {ConfigResource(ResourceType.TOPIC, topic.name): topic for topic in self.list()}
+    def compacted(self, among: Iterable[TopicInfo] | None = None) -> tuple[TopicInfo, ...]:
+        """Return the tables, of all topics or of those told: each keeps the last event of a key; none is Kafka's."""
+        topics = self.list() if among is None else [topic for topic in among if not topic.name.startswith("__")]
+        found = {ConfigResource(ResourceType.TOPIC, topic.name): topic for topic in topics}
         asked = self._client.describe_configs(list(found), request_timeout=PATIENCE) if found else {}
         return tuple(topic for resource, topic in found.items() if self._compacts(asked[resource], topic.name))
 

@@ -95,12 +95,11 @@ class LogWatch:
         return state
 
     def _compacted(self, client: Topics, topics: tuple[TopicInfo, ...]) -> frozenset[str]:
-        names = {topic.name for topic in topics}
-        same = names == {topic.name for topic in self.state.topics}
+        same = {topic.name for topic in topics} == {topic.name for topic in self.state.topics}
         if same and time.monotonic() < self._configured + _CONFIGS:
             return self.state.compacted
         self._configured = time.monotonic()
-        return frozenset(topic.name for topic in client.compacted()) & names  # one may have come meanwhile
+        return frozenset(topic.name for topic in client.compacted(topics))
 
     def _rates(self, now: float, ends: Counts) -> dict[str, float]:
         while len(self._before) > 1 and self._before[1][0] <= now - _SPAN:

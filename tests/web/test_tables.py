@@ -44,10 +44,10 @@ def test_tables_are_listed_and_stored_when_they_are_looked_at(ui, table, topic):
 def test_a_table_that_comes_while_the_log_is_looked_at_is_known(brokers, monkeypatch, tmp_path):
     name, compacted = f"late-{uuid.uuid4().hex[:8]}", Topics.compacted
 
-    def late(self):
+    def late(self, *among):
         with Topics() as topics:
             topics.create(name, partitions=1, compact=True, exist_ok=True)
-        return compacted(self)
+        return compacted(self, *among)
 
     monkeypatch.setattr(Topics, "compacted", late)
     with Serving(Settings(home=tmp_path, brokers=brokers)) as serving:
