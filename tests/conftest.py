@@ -24,6 +24,8 @@ settings.load_profile("headrace")
 
 # Spark and Kafka live for seconds in most tests: to compile their code well takes longer than that code then runs.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+# Nor need each Spark read the same ten thousand classes again: see tests/archive.py.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-XX:SharedArchiveFile={Path(sys.prefix, 'spark.jsa')} -Xlog:disable")
 
 
 @pytest.fixture(scope="session")
