@@ -39,6 +39,8 @@ _TRIES = 30  # failures without a finished batch between them, until a stage is 
 _FOREVER = timedelta(days=3650)  # that a stage waits for late events while it catches up
 _TICK = 0.02  # seconds between two looks whether a batch is over
 _SMALL = 20_000  # rows that this process writes as fast as workers, which take a tenth of a second to begin
+_COLD = 200_000  # rows of a query's first batches, for which code of its own is not worth being made and compiled
+_FIRST = 5  # batches of a query that are its first
 _SKIMMED = 50  # rows of the state that cost as much as one that is computed
 _PATIENCE = 600.0  # seconds for the batch under way to end
 _BY_CLOCK = {"processingTime": "200 milliseconds"}  # between two looks at the timers
@@ -97,6 +99,7 @@ class StageQuery:
         self._query: StreamingQuery | None = None
         self._gate = Gate()
         self._few = False  # whether Spark expects small batches
+        self._written = 0  # batches since it was started
         self._raised: BaseException | None = None
         self._batch_since: float | None = None
         self._again_at = 0.0
@@ -130,7 +133,7 @@ class StageQuery:
 
     def start(self) -> None:
         """Lower the stage and start it; what cannot be is raised."""
-        self._gate, self._raised, self.last, self._few = Gate(), None, None, False
+        self._gate, self._raised, self.last, self._few, self._written = Gate(), None, None, False, 0
         world = self._world
         spark = stage_session(world.spark, {**settings_of(self.stage), **world.options.spark})
         beats = (heartbeat_topic(world.program), self.id) if self.beats else None
@@ -201,7 +204,7 @@ class StageQuery:
         if self.realtime:
             return self._stream(rows, output.topic, checkpoint)
         target = Target(output.topic, self.markers, world.client, self.stage.declared, late_topic(world.program))
-        sink = ExactlyOnce(target, self._next_is_small)
+        sink = ExactlyOnce(target, lambda: self._next_is_small(_SMALL))
         if finish is None:
             return self._batches(rows, sink, checkpoint)
 
@@ -210,8 +213,8 @@ class StageQuery:
 
         return self._batches(rows, write, checkpoint)
 
-    def _next_is_small(self, skimmed: int = 1) -> bool:
-        """Whether the next batch, as far as can be told before it is computed, has few rows.
+    def _next_is_small(self, most: int, skimmed: int = 1) -> bool:
+        """Whether the next batch, as far as can be told before it is computed, has at most so many rows.
 
         It may take what came during the last one, and closes windows: then all that is remembered may come out, or it
         is only skimmed, so many rows in the time of one. After a failure nothing is taken for small.
@@ -220,12 +223,12 @@ class StageQuery:
         if self.failures:
             return False
         if self.last is None:
-            return self._catch_up.waiting <= _SMALL and not (self.stage.stateful and self._catch_up.ran_before)
-        return max(self.last.rows, self.last.lag) + self.last.state // skimmed <= _SMALL
+            return self._catch_up.waiting <= most and not (self.stage.stateful and self._catch_up.ran_before)
+        return max(self.last.rows, self.last.lag) + self.last.state // skimmed <= most
 
     def _prepare(self, spark: SparkSession) -> None:
         """Have Spark run the batches to come as their size asks for: code pays for itself where much is computed."""
-        few = self._next_is_small(_SKIMMED)
+        few = self._next_is_small(_SMALL if self._written >= _FIRST else _COLD, _SKIMMED)
         if few == self._few:
             return
         self._few = few
@@ -236,6 +239,7 @@ class StageQuery:
     def _batches(self, rows: DataFrame, sink: Any, checkpoint: str) -> StreamingQuery:
         gate, catch_up = self._gate, self._catch_up
         assert catch_up is not None
+        self._prepare(rows.sparkSession)
 
         def write(batch: DataFrame, number: int) -> None:
             self._batch_since = time.monotonic()
@@ -245,6 +249,7 @@ class StageQuery:
                     gate.closed = True  # to be repeated, as the first batch after the backlog
                 gate.pass_through()
                 sink(batch, number)
+                self._written += 1
                 self._prepare(batch.sparkSession)
             except BaseException as error:
                 self._raised = error

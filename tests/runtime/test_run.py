@@ -18,6 +18,7 @@ from headrace.core.settings import Settings
 from headrace.log import Producer, Topics
 from headrace.runtime import control
 from headrace.runtime.together import together
+from headrace.spark.session import MANY_ROWS
 from tests.runtime.conftest import read, send, until
 
 SCHEMA = "k string, n int, at timestamp"
@@ -319,3 +320,17 @@ def test_an_output_that_can_wait_gathers_what_comes_while_others_do_not(app, nam
     assert len(read(f"{name}-out")) == len(read(f"{name}-soon")) == 40
     assert len(soon) > len(begun) >= 2
     assert len({at.timestamp() // 2 for at in begun}) == len(begun)  # none twice within the same two seconds
+
+
+@pytest.mark.parametrize("asked", [{}, MANY_ROWS], ids=["", "asked"])
+def test_first_batches_have_no_code_made_for_them_unless_asked(name, source, asked):
+    app = hr.App(name, spark=asked)
+    app.stream(source, schema="k string, n int").filter("n > 1").to(f"{name}-out")
+    send(source, [{"k": "a", "n": n} for n in range(5)])
+    with app.start() as run:
+        run.drain()
+        [query] = run.queries
+        plan = query._query._jsq.explainInternal(False)
+    assert len(read(f"{name}-out")) == 3
+    assert "Filter" in plan
+    assert ("*(1)" in plan) is bool(asked)  # how Spark marks what it has made code of
