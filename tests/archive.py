@@ -10,14 +10,14 @@ from pathlib import Path
 
 import psutil
 
-LONGEST = 120
+from headrace.spark.session import session
+
+LONGEST = 120  # seconds for Java to write it
 
 
 def main(archive: Path) -> None:
     new = archive.with_suffix(".new")
     os.environ["SPARK_SUBMIT_OPTS"] = f"-XX:ArchiveClassesAtExit={new} -XX:TieredStopAtLevel=1 -Xlog:disable"
-    from headrace.spark.session import session  # noqa: PLC0415 - Java is to be told first
-
     spark = session()
     java = psutil.Process(spark._jvm.java.lang.ProcessHandle.current().pid())
     counts = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load().groupBy("value").count()
