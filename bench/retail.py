@@ -36,6 +36,7 @@ MINUTES = 5.0
 _SETTLED = 120.0  # seconds after the first charts: what is compiled and cached then stays so
 PROBES = 1.0  # seconds between two
 _REWARD = 20_000  # cents that earn one
+_DEAR = 1_000_000_000  # cents: more than any product brings in the minutes that are ranked
 _SAMPLES = 5.0  # seconds between two looks at the memory
 _TIMES = 2  # values of a figure that live charts have shown
 _ROOT = Path(__file__).parent.parent
@@ -173,14 +174,14 @@ class _Probes(_Thread):
             while not self.ended.wait(PROBES):
                 name = f"probe-{len(self.sent)}"
                 self.sent[name] = time.time()
-                dear = 10_000_000 + len(self.sent) * 100_000
+                dear = _DEAR + len(self.sent) * 1_000_000  # above all before it
                 producer.send("till-invoices", _sale(name, dear), key="S01")
                 producer.send("till-invoices", _sale(f"{name}-reward", _REWARD, loyalty=name), key="S01")
 
 
 def _sale(name: str, cents: int, loyalty: str | None = None) -> dict[str, Any]:
     now = datetime.now(UTC).isoformat()
-    lines = [] if loyalty else [{"product": name, "name": name, "units": 1, "cents": cents}]
+    lines = [] if loyalty else [{"product": "probe", "name": name, "units": 1, "cents": cents}]  # stock has no probes
     who = {"shop": "S01", "city": "Lisbon", "till": 1, "loyalty": loyalty}
     return {"invoice": name, "kind": "sale", **who, "lines": lines, "cents": cents, "at": now, "sent_at": now}
 

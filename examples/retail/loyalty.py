@@ -47,7 +47,7 @@ class Rewards(hr.Processor):
 rewards = earned.group_by("loyalty").process(
     Rewards(), schema="loyalty string, shop string, points bigint, message string, sold_at timestamp", name="rewards"
 )
-rewards.with_columns(at="current_timestamp()").to("rewards")
+rewards.with_columns(at="current_timestamp()").to("rewards", every="2 seconds")
 
 if __name__ == "__main__":
     app.run()

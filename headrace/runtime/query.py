@@ -22,6 +22,7 @@ from headrace.runtime.checkpoint import Checkpoint
 from headrace.runtime.home import Home
 from headrace.runtime.options import Options
 from headrace.runtime.topics import heartbeat_topic, late_topic, marker_topic
+from headrace.runtime.turns import hurries, turn
 from headrace.spark.columns import plain
 from headrace.spark.encoding import LETTER, encoded
 from headrace.spark.failures import failure
@@ -160,7 +161,8 @@ class StageQuery:
             note = world.home.folder / "looked" / self.stage.name
             self.asides = Asides(ctx, self.markers, world.client, checkpoint, note)
             self.asides.catch_up()
-            spark.sparkContext.setLocalProperty(POOL, LATER if self._options.pause else SOON)  # the query keeps it
+            pool = SOON if hurries(self._options.pause) else LATER
+            spark.sparkContext.setLocalProperty(POOL, pool)  # the query keeps it
             self._query = self._write(low, place)
         self.state, self.error = "running", None
 
@@ -238,6 +240,7 @@ class StageQuery:
 
     def _batches(self, rows: DataFrame, sink: Any, checkpoint: str) -> StreamingQuery:
         gate, catch_up = self._gate, self._catch_up
+        cores = rows.sparkSession.sparkContext.defaultParallelism
         assert catch_up is not None
         self._prepare(rows.sparkSession)
 
@@ -248,7 +251,8 @@ class StageQuery:
                 if catch_up.ends_with(number, lambda: gate.closed):
                     gate.closed = True  # to be repeated, as the first batch after the backlog
                 gate.pass_through()
-                sink(batch, number)
+                with turn(self._options.pause, cores):
+                    sink(batch, number)
                 self._written += 1
                 self._prepare(batch.sparkSession)
             except BaseException as error:

@@ -7,7 +7,7 @@ import { euros, exactly, feed, map, ranking, tiles } from "./panels.js";
 const TOPICS = ["revenue", "rewards", "fraud"];
 const LOOK = 2; // seconds between two looks whether the topics are there, or the table has all that was
 const STOCK = 3; // seconds between two looks at what runs low
-const DRAWN = 500; // milliseconds between two drawings
+const DRAWN = 250; // milliseconds between two drawings
 const CHARTED = 5000; // milliseconds until minutes that are over, which late invoices may still change, are drawn again
 const TAIL = 300; // events of each topic to begin with
 const ROWS = "select dimension, name, window_start, cents, sales from revenue";
