@@ -16,8 +16,8 @@ demo: setup ## the retail mesh with the dashboard; make demo ARGS="--rate 1000 -
 test: setup $(CLASSES) ## everything, with a sample of the long fault tests, in two processes
 	$(BIN)/pytest -n 2 --dist worksteal
 
-test-faults: setup $(CLASSES) ## the fault tests, whole
-	HEADRACE_FAULTS=all $(BIN)/pytest -m "faults or whole"
+test-faults: setup $(CLASSES) ## the fault tests, whole; some with make test-faults ARGS=tests/integration/test_retail.py
+	HEADRACE_FAULTS=all $(BIN)/pytest -m "faults or whole" $(ARGS)
 
 lint: setup ## what CI checks before the tests
 	$(BIN)/ruff check .

@@ -84,7 +84,7 @@ compared = minutes.group_by("dimension", "name").process(
     schema="dimension string, name string, window_start timestamp, cents bigint, hour_ago bigint, day_ago bigint",
     name="comparison",
 )
-compared.key_by("dimension", "name", "window_start").to("revenue-compared", every="10 seconds")
+compared.key_by("dimension", "name", "window_start").to("revenue-compared", every="20 seconds")
 
 if __name__ == "__main__":
     app.run()

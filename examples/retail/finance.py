@@ -12,7 +12,7 @@ Run it: ``headrace run examples/retail/finance.py``
 
 import headrace as hr
 
-app = hr.App("finance", every="10 seconds")
+app = hr.App("finance", every="20 seconds")
 
 invoices = app.stream("invoices", schema="shop string, kind string, cents bigint, at timestamp", key="shop")
 daily = (

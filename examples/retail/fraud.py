@@ -18,7 +18,7 @@ import headrace as hr
 WITHIN = timedelta(minutes=10)  # in which nobody gets from one city to another
 LIMIT = 30_000  # cents of a refund
 
-app = hr.App("fraud", every="5 seconds")
+app = hr.App("fraud", every="10 seconds")
 
 invoices = app.stream(
     "invoices",

@@ -8,7 +8,7 @@ Run it: ``headrace run examples/retail/inventory.py``
 
 import headrace as hr
 
-app = hr.App("inventory", every="10 seconds")
+app = hr.App("inventory", every="15 seconds")
 
 invoices = app.stream("invoices", schema="shop string, lines array<struct<product: string, units: int>>", key="shop")
 supplies = app.stream("supplies", schema="shop string, product string, units int", key="shop")

@@ -1,6 +1,6 @@
 """Data lake: every invoice in Parquet files, for those who ask about last year.
 
-Nobody waits for them, so a batch is written every ten seconds, which makes fewer and larger files, and leaves the
+Nobody waits for them, so a batch is written every 20 seconds, which makes fewer and larger files, and leaves the
 machine to programs that are in a hurry. Each invoice is in the files once, in a folder of its day, which is one of UTC.
 
 Run it: ``headrace run examples/retail/lake.py``; the files are under `lake/`, or where RETAIL_LAKE says.
@@ -10,7 +10,7 @@ import os
 
 import headrace as hr
 
-app = hr.App("lake", every="10 seconds")
+app = hr.App("lake", every="20 seconds")
 
 invoices = app.stream(
     "invoices",

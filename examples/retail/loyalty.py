@@ -23,7 +23,7 @@ invoices = app.stream(
     lateness="6 minutes",
 )
 earned = invoices.filter("loyalty is not null").with_columns(points="cents div 100")
-earned.group_by("loyalty").agg(points="sum(points)", invoices="count(*)").to("points", every="10 seconds")
+earned.group_by("loyalty").agg(points="sum(points)", invoices="count(*)").to("points", every="20 seconds")
 
 
 class Rewards(hr.Processor):

@@ -8,7 +8,7 @@ Run it: ``headrace run examples/retail/shipment.py``
 
 import headrace as hr
 
-app = hr.App("shipment", every="10 seconds")
+app = hr.App("shipment", every="20 seconds")
 
 invoices = app.stream(
     "invoices",

@@ -8,7 +8,7 @@ Run it: ``headrace run examples/retail/watch.py``
 
 import headrace as hr
 
-app = hr.App("watch", every="10 seconds")
+app = hr.App("watch", every="20 seconds")
 
 shops = app.table("shops-open", schema="shop string, city string", key="shop")
 hr.Alert("shop-silent", shops, absent="1 minute", message="{shop} in {city} has given no sign for a minute")
