@@ -31,7 +31,7 @@ from headrace.spark.failures import failure
 from headrace.spark.lower import lowered, settings_of
 from headrace.spark.lowering import Context
 from headrace.spark.sending import headers_of, is_late, letter_of
-from headrace.spark.session import FEW_ROWS, ONE_TASK, TUNING, session, stage_session
+from headrace.spark.session import FEW_ROWS, ONE_TASK, session, stage_session
 from headrace.testing.topics import HandFed, Sendings, Sent, Topics
 
 Given = Mapping[str, Any] | bytes | str | Delete | None
@@ -43,9 +43,6 @@ _STARTS, _STARVED = 5, "Python worker failed to connect back"  # which a busy ma
 _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 # Each stage looks all the time whether there is something: with many of them that takes more than the rest.
 _SELDOM = {"spark.sql.streaming.pollingDelay": "50ms"}
-# What a test makes Spark remember is little: to open a store on disk for it takes longer than the rest of a batch.
-_STORE = "spark.sql.streaming.stateStore.providerClass"
-_IN_MEMORY = {_STORE: "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"}
 _NOT_RUNNING = "the TestDriver does not run; use it as 'with TestDriver(app) as t:'"
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -81,7 +78,7 @@ class TestDriver:
     """
 
     __test__ = False  # pytest: not a test, in spite of its name
-    _tuning: Mapping[str, str] = {**FEW_ROWS, **ONE_TASK, **_SELDOM, **_IN_MEMORY}
+    _tuning: Mapping[str, str] = {**FEW_ROWS, **ONE_TASK, **_SELDOM}
 
     def __init__(self, program: Program, now: str | datetime = "2024-01-01T00:00:00Z") -> None:
         self._app, self._stages = program.name, program.stages
@@ -173,8 +170,6 @@ class TestDriver:
         output = stage.output
         assert isinstance(output, TopicOutput)
         rest = {_EMPTY_BATCHES: "false"} if stage.by_clock else {}
-        if any(node.paged for node in stage.nodes):
-            rest[_STORE] = TUNING[_STORE]  # pages lie nowhere else
         own = stage_session(session(), {**self._tuning, **settings_of(stage), **rest})
         log = HandFed(own, self._topics)
         ctx = Context(own, self._app, stage, log, _HEARTBEAT, self._schemas, self._stages)

@@ -248,6 +248,6 @@ def test_the_lake_is_a_program_that_writes_files(monkeypatch, tmp_path):
 
     with pytest.raises(PlanError, match="writes files"):
         TestDriver(lake.app)
-    assert lake.app.options.pause == timedelta(seconds=10)
+    assert lake.app.options.pause == timedelta(seconds=20)
     assert isinstance(lake.app, hr.App)
     assert [*lake.invoices.columns, "sent_at"] == gateway.right.columns  # all but the till's clock
