@@ -1,9 +1,8 @@
 """Finance: what each shop has turned over on each day, to the cent.
 
 The books must be right, so nothing that reaches `invoices` is ever too late for them: this is an aggregation over all
-time, grouped by the day, and not a window that closes. What tills send more than three minutes late does not reach
-`invoices`: it lies in the gateway's ledger, `gateway.late`, until somebody books it (see docs/retail.md). Each invoice
-is counted exactly once, whatever dies in between. Money is in whole cents: sums of them do not depend on their order.
+time, grouped by the day, and not a window that closes. Each invoice is counted exactly once, whatever dies in between.
+Money is in whole cents: sums of them do not depend on their order.
 
 Days are those of UTC, not of the shop's city.
 

@@ -219,7 +219,8 @@ class Stream(Rows):
 
         A device tells when something happened and when it sent it, both by its own clock. That clock is wrong by as
         much as the sending differs from the receipt, and so is the time of the event. Events of a clock that is wrong
-        by more than ``max_skew`` go to the late ledger.
+        by more than ``max_skew`` go to the late ledger. A stream that was declared with ``time="append"`` or
+        ``"processing"`` still goes by that time: only the column is put right, and nothing comes too late.
 
         Args:
             event: The column with the time of the event by the device's clock; it gets the corrected time.
@@ -245,6 +246,8 @@ class Stream(Rows):
         if span < timedelta(0):
             raise PlanError("max_skew must not be below 0")
         correction = Correction(columns[0], columns[1], columns[2] if received else None, span)
+        if source.clock in ("append", "processing"):
+            return self._next(replace(source, correction=correction, where=caller()))
         time = expression(columns[0], source.columns, "event")
         return self._next(replace(source, clock="event", time=time, correction=correction, where=caller()))
 

@@ -76,9 +76,11 @@ def _(node: Source, ctx: Context) -> DataFrame:
         if node.correction is not None:
             rows = _corrected(rows, node.correction)
         rows = rows.withColumn("__when", _when(node, ctx))
-        untimed = f"the event has no time: {node.time.sql if node.time else 'append'} is missing or null"
-        reason = F.when(bad, reason).when(F.col("__when").isNull(), untimed)
-        bad |= F.col("__when").isNull()
+        untimed, told = F.col("__when").isNull(), node.time.sql if node.time else "append"
+        if node.correction is not None:
+            untimed, told = untimed | column(node.correction.event).isNull(), node.correction.event
+        reason = F.when(bad, reason).when(untimed, f"the event has no time: {told} is missing or null")
+        bad |= untimed
         if node.correction is not None:
             wrong, why = _skewed(node.correction)
             bad, reason = bad | wrong, F.when(~bad & wrong, why).otherwise(reason)

@@ -122,3 +122,35 @@ def test_changes_are_told_of_what_was_deduplicated() -> None:
         t.send("events", [event(1, 0), event(1, 1), event(2, 2)])
         t.send("events", [event(2, 3), event(3, 4)])
         assert [row["ids"] for row in t.read("ids")] == [[1, 2], [1, 2, 3]]
+
+
+def test_a_stream_by_append_time_has_its_clocks_corrected_and_goes_by_the_log() -> None:
+    app = hr.App("arrived")
+    told = app.stream("told", schema="id int, at timestamp, sent timestamp", time="append")
+    right = told.correct_clock(event="at", sent="sent", max_skew="1 hour")
+    right.dedupe("id", within="1 minute").to("right")
+    right.group_by().window(hr.tumbling("1 minute"), emit="final").agg(ids="collect_list(id)").to("minutes")
+
+    def sent(id: int, at: float, sent: float) -> dict[str, Any]:
+        return {"id": id, "at": iso(at), "sent": iso(sent)}
+
+    def read(t: TestDriver) -> list[tuple[int, Any]]:
+        return sorted((row["id"], row["at"]) for row in t.read("right"))
+
+    with TestDriver(app, now=iso(0)) as t:
+        t.send("told", [sent(1, -20, -10), sent(1, -20, -10), sent(2, 600, 605)])
+        assert read(t) == [(1, utc(-10)), (2, utc(-5))]
+        t.advance_to(iso("2:00"))
+        t.send("told", [sent(3, -1000, 120), sent(1, -20, 120)])  # long ago, but it comes now; 1 is forgotten
+        assert read(t) == [(1, utc(-20)), (3, utc(-1000))]
+        assert t.late() == []
+        t.send("told", [sent(4, 0, 120 + 3601), {"id": 5, "at": iso(0)}, {"id": 6, "sent": iso(120)}])
+        assert t.read("right") == []
+        assert [letter["reason"] for letter in t.dead_letters()] == ["the event has no time: at is missing or null"] * 2
+        [letter] = t.late()
+        assert letter["reason"] == "late: the device's clock is wrong by -3601.000 s, which is more than 1 h"
+        t.advance_to(iso("5:00"))
+        assert [(row["window_start"], sorted(row["ids"])) for row in t.read("minutes")] == [
+            (utc(0), [1, 1, 2]),
+            (utc("2:00"), [1, 3]),
+        ]

@@ -87,7 +87,7 @@ def create_topics(brokers: str | None = None) -> None:
 def has_begun(brokers: str | None = None) -> bool:
     """Whether anything was ever sent, also if it is no longer kept.
 
-    Then the past cannot be sent: its invoices would come too late for the gateway, and its supplies would still count.
+    Then the past cannot be sent: its invoices would come too late for revenue.
     """
     with Topics(brokers) as topics:
         found = [topics.describe(name) for name in (TILLS, SUPPLIES)]

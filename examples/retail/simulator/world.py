@@ -1,7 +1,7 @@
 """The world as one generator: the same seed, the same beginning and the same rates give the same events.
 
-Shops are cut off for 150 seconds at most, which is less than the three minutes for which the gateway waits: what comes
-later lies in its ledger, and tests could not compare the books with what was sold.
+Shops are cut off for 150 seconds at most, which is less than the five minutes for which shipment waits: what comes
+later lies in its ledger, and tests could not compare shipments with what was sold.
 """
 
 import random
@@ -24,7 +24,7 @@ from examples.retail.simulator.tills import Tills
 BEGIN = datetime(2024, 5, 1, 10, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 _OUTAGE_EVERY = 240.0  # seconds, on average
-_OUTAGE = (100, 150)  # seconds, from and to; with what is sent late besides, less than the gateway's lateness
+_OUTAGE = (100, 150)  # seconds, from and to; with what is sent late besides, less than the lateness of shipment
 _SIGN = 20 * _SECOND  # between two signs of life of an open shop
 
 

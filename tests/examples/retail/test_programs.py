@@ -26,7 +26,13 @@ def test_the_gateway_passes_each_invoice_on_once_with_its_right_time():
         cut_off = [invoice(n, 10 + n, sent_at=at(150)) for n in (4, 5)]  # sent two minutes later, twice
         t.send("till-invoices", [*cut_off, invoice(1), *cut_off])
         assert sorted(only(t.read("invoices"), "invoice", "at")) == [("S01-1-4", at(14)), ("S01-1-5", at(15))]
-        t.send("till-invoices", b'{"invoice": "S01-1-6", "cents": "many"}')
+        t.advance_to(at(235))
+        t.send("till-invoices", [invoice(2), invoice(3), invoice(4, 14, sent_at=at(150))])
+        assert t.read("invoices") == []
+        t.advance_to(at(7200))
+        t.send("till-invoices", invoice(6, 20, sent_at=at(7200)))  # a shop that was cut off for two hours
+        assert only(t.read("invoices"), "invoice", "at") == [("S01-1-6", at(20))]
+        t.send("till-invoices", b'{"invoice": "S01-1-7", "cents": "many"}')
         assert "cents" in t.dead_letters()[0]["reason"]
         assert t.late() == []
 
