@@ -8,11 +8,9 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.core.errors import HeadraceError, PlanError, QueryFailedError
-from headrace.log.dead_letters import LATE, OFFSET, PARTITION, REASON, SUFFIX, TOPIC
 from headrace.plan.alert import Alerts
 from headrace.plan.stages import FileOutput, Stage, TopicOutput, read_again
 from headrace.runtime import progress
@@ -24,12 +22,13 @@ from headrace.runtime.options import Options
 from headrace.runtime.topics import heartbeat_topic, late_topic, marker_topic
 from headrace.runtime.turns import hurries, turn
 from headrace.spark.columns import plain
-from headrace.spark.encoding import LETTER, encoded
+from headrace.spark.encoding import encoded
 from headrace.spark.failures import failure
 from headrace.spark.files import Files
-from headrace.spark.kafka import KafkaLog, java_settings
+from headrace.spark.kafka import KafkaLog
 from headrace.spark.lower import Lowered, lowered, settings_of
 from headrace.spark.lowering import Context
+from headrace.spark.realtime import as_they_come
 from headrace.spark.session import FEW_ROWS, LATER, MANY_ROWS, POOL, SOON, stage_session
 from headrace.spark.sink import ExactlyOnce, Target
 
@@ -45,7 +44,6 @@ _FIRST = 5  # batches of a query that are its first
 _SKIMMED = 50  # rows of the state that cost as much as one that is computed
 _PATIENCE = 600.0  # seconds for the batch under way to end
 _BY_CLOCK = {"processingTime": "200 milliseconds"}  # between two looks at the timers
-_REALTIME = "5 minutes"  # between two checkpoints of a stage that has no batches
 
 
 @dataclass
@@ -204,7 +202,8 @@ class StageQuery:
         finish, node = low.finish, self.stage.node
         rows = encoded(low.rows, node, output, again) if finish is None else low.rows
         if self.realtime:
-            return self._stream(rows, output.topic, checkpoint)
+            passing = as_they_come(rows, output.topic, late_topic(world.program), world.client)
+            return passing.queryName(self.name).option("checkpointLocation", checkpoint).start()
         target = Target(output.topic, self.markers, world.client, self.stage.declared, late_topic(world.program))
         sink = ExactlyOnce(target, lambda: self._next_is_small(_SMALL))
         if finish is None:
@@ -274,31 +273,6 @@ class StageQuery:
         """Return when batches begin; one whose timers go by the clock would begin another as soon as it has ended."""
         options = self._options
         return _BY_CLOCK if self.stage.by_clock and not options.pause else options.trigger
-
-    def _stream(self, rows: DataFrame, topic: str, checkpoint: str) -> StreamingQuery:
-        """Pass rows on within milliseconds, by Spark's own sink: at least once."""
-        dead = F.from_json("dead", LETTER)
-        told = [(REASON, "reason"), (TOPIC, "topic"), (PARTITION, "partition"), (OFFSET, "offset")]
-        headers = F.array(
-            *(F.struct(F.lit(n).alias("key"), dead[f].cast("string").cast("binary").alias("value")) for n, f in told)
-        )
-        shaped = rows.select(
-            F.when(dead["reason"].startswith(LATE), late_topic(self._world.program))
-            .otherwise(F.coalesce(F.concat(dead["topic"], F.lit(SUFFIX)), F.lit(topic)))
-            .alias("topic"),
-            "key",
-            "value",
-            F.when(dead.isNotNull(), headers).alias("headers"),
-        )
-        writer: Any = (  # its stubs do not know the trigger
-            shaped.writeStream.queryName(self.name)
-            .format("kafka")
-            .options(**java_settings(self._world.client))
-            .outputMode("update")
-            .option("checkpointLocation", checkpoint)
-        )
-        query: StreamingQuery = writer.trigger(realTime=_REALTIME).start()
-        return query
 
     def watch(self) -> None:
         """Take note of what Spark did since the last call; start the stage again if it failed a while ago."""
