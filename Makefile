@@ -13,8 +13,8 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 demo: setup ## the retail mesh with the dashboard; make demo ARGS="--rate 1000 --seconds 60"
 	@$(BIN)/headrace demo $(ARGS)
 
-test: setup $(CLASSES) ## everything, with a sample of the long fault tests, in two processes
-	$(BIN)/pytest -n 2 --dist worksteal
+test: setup $(CLASSES) ## everything, with a sample of the long fault tests, in three processes: on two cores they wait a lot
+	$(BIN)/pytest -n 3 --dist worksteal
 
 test-faults: setup $(CLASSES) ## the fault tests, whole; some with make test-faults ARGS=tests/integration/test_retail.py
 	HEADRACE_FAULTS=all $(BIN)/pytest -m "faults or whole" $(ARGS)
