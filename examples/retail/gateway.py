@@ -19,7 +19,7 @@ INVOICE = """
 
 app = hr.App("gateway")
 
-sent = app.stream("till-invoices", schema=INVOICE, key="shop", time="append", lateness="10 seconds")
+sent = app.stream("till-invoices", schema=INVOICE, key="shop", time="append", lateness="30 seconds")
 right = sent.correct_clock(event="at", sent="sent_at", max_skew="2 hours")
 right.dedupe("invoice", within="4 minutes", name="once").to("invoices")
 

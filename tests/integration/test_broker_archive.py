@@ -31,7 +31,7 @@ def mapped(cluster):
     return ".jsa" in re.sub(r".*/classes(_nocoops)?\.jsa", "", Path(f"/proc/{pid}/maps").read_text())  # but Java's own
 
 
-def test_the_first_broker_leaves_its_classes_and_neither_a_killed_one_nor_damage_is_a_matter(own, cache, rounds):
+def test_the_first_broker_leaves_its_classes_and_neither_a_killed_one_nor_damage_is_a_matter(own, cache):
     write(own.up(), "orders", [1])
     os.kill(pids(own)[0], signal.SIGKILL)
     own.down()
@@ -47,8 +47,7 @@ def test_the_first_broker_leaves_its_classes_and_neither_a_killed_one_nor_damage
     assert archives(cache) == [archive]
     whole = archive.read_bytes()
     middle = len(whole) // 2
-    damages = whole[:middle] + bytes(100_000) + whole[middle + 100_000 :], whole[:middle]
-    for damaged in damages[: rounds(1, 2)]:
+    for damaged in (whole[:middle], whole[:middle] + bytes(100_000) + whole[middle + 100_000 :]):
         for left in archives(cache):
             left.unlink()
         archive.write_bytes(damaged)

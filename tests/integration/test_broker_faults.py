@@ -76,7 +76,7 @@ def test_a_broker_killed_again_and_again_during_production(own, kill, rounds):
         topics.create("orders", partitions=3)
     sender = Sender(address, "orders")
     sender.start()
-    for _ in range(rounds(2, 20)):
+    for _ in range(rounds(5, 20)):
         sender.until(2000)
         kill(own.nodes()[0])
         assert own.up() == address
