@@ -103,11 +103,11 @@ def metadata(client: HasMetadata, brokers: str, topic: str | None = None) -> Clu
             return client.list_topics(topic, timeout=1) if topic else client.list_topics(timeout=1)
         except KafkaException as error:
             waited = time.monotonic() - begun
-            if waited > PATIENCE or (waited > _RESTART and not _listening(brokers)):
+            if waited > PATIENCE or (waited > _RESTART and not listening(brokers)):
                 raise translate(error, "asking for the topics", brokers) from None
 
 
-def _listening(brokers: str) -> bool:
+def listening(brokers: str) -> bool:
     """Whether anybody accepts connections at any of the addresses."""
     for address in brokers.split(","):
         host, _, port = address.rpartition(":")

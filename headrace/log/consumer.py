@@ -14,6 +14,7 @@ from headrace.core.errors import ConfigError, TransactionError
 from headrace.log.client import PATIENCE, admin_client, logger, open_client, partitions_of, translate
 from headrace.log.connection import connect
 from headrace.log.event import Event
+from headrace.log.hearing import Hearing
 from headrace.log.names import check_group_name, check_topic_name
 from headrace.log.offsets import Place, earliest_offsets, latest_offsets
 from headrace.log.positions import Place as Start
@@ -107,7 +108,8 @@ class Consumer:
         self._brokers: str = self._settings["bootstrap.servers"]
         self._admin: AdminClient | None = None
         self._closing = False
-        self._client = open_client(confluent_kafka.Consumer, _DEFAULTS | self._settings | self._own_settings())
+        self._hearing = Hearing(self._brokers, self._topics[0])
+        self._client = self._opened()
         try:
             self._begin()
         except BaseException:
@@ -199,26 +201,39 @@ class Consumer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self._leave(self._given if error is None else self._given - 1)
 
-    def _own_settings(self) -> dict[str, Any]:
-        return {
+    def _opened(self) -> confluent_kafka.Consumer:
+        own = {
             "group.id": self._group or "headrace-none",
             "enable.auto.commit": self._auto,
             "auto.offset.reset": self._start if isinstance(self._start, str) else "earliest",
             "enable.partition.eof": not self._follow,
         }
+        return open_client(confluent_kafka.Consumer, _DEFAULTS | self._settings | own)
 
     def _begin(self) -> None:
         counts = {topic: partitions_of(self._client, topic, self._brokers) for topic in self._topics}
         if isinstance(self._start, Mapping) and (unknown := set(self._start) - set(range(max(counts.values())))):
             raise ConfigError(f"start names partition {min(unknown)}, which {', '.join(self._topics)} has not")
         if self._group is not None:
-            moved = {"on_assign": self._on_assign, "on_revoke": self._on_revoke, "on_lost": self._on_revoke}
-            self._client.subscribe(self._topics, **moved)
+            self._subscribe()
             return
         chosen = [TopicPartition(topic, n) for topic, count in counts.items() for n in self._chosen(topic, count)]
         begin = resolve(self._client, chosen, self._start)
         self._client.assign(begin)
         self._next = {(p.topic, p.partition): p.offset for p in begin}
+
+    def _subscribe(self) -> None:
+        moved = {"on_assign": self._on_assign, "on_revoke": self._on_revoke, "on_lost": self._on_revoke}
+        self._client.subscribe(self._topics, **moved)
+
+    def _open_anew(self) -> None:
+        """Go on with another client: a member of the group where that has committed, or else where this one was."""
+        self._client.close()
+        self._client = self._opened()
+        if self._group is not None:
+            self._subscribe()
+        else:
+            self._client.assign([TopicPartition(*place, offset) for place, offset in self._next.items()])
 
     def _chosen(self, topic: str, count: int) -> Sequence[int]:
         chosen = range(count) if self._only is None else self._only
@@ -292,6 +307,8 @@ class Consumer:
         if len(self._batch) < len(batch):
             self._heed([error for message in batch if (error := message.error())], batch)
         self._torn = False
+        if self._hearing.lost(self._client, silent=not batch):
+            self._open_anew()
         return bool(self._batch)
 
     def _resume(self) -> None:

@@ -8,18 +8,19 @@ from types import TracebackType
 from typing import Any, Self
 
 import confluent_kafka
-from confluent_kafka import Message, TopicPartition
+from confluent_kafka import KafkaException, Message, TopicPartition
 
 from headrace.core.codec import decoder
-from headrace.core.errors import HeadraceError
 from headrace.log.client import metadata, open_client, translate
 from headrace.log.connection import connect
 from headrace.log.event import Event
+from headrace.log.hearing import Hearing
 from headrace.log.reader import GROUPLESS, SMALL, Bounds, Offsets, fetched
 
 _MOST = 500  # events at once
 _LARGEST = 1_000_000  # bytes at once, and what the last event has beyond
 _LOOK = 10.0  # seconds between two looks for new partitions
+_PATIENCE = 1.0  # seconds for one of them
 
 
 def begin_at(bounds: Mapping[int, Bounds], wanted: Offsets) -> dict[int, int]:
@@ -52,9 +53,10 @@ class Following:
     def __init__(
         self, begin: Mapping[str, Offsets], brokers: str | None = None, config: Mapping[str, Any] | None = None
     ) -> None:
-        settings = connect(brokers, config, start=False)
-        self._brokers: str = settings["bootstrap.servers"]
-        self._client = open_client(confluent_kafka.Consumer, {**SMALL, **settings, **GROUPLESS})
+        self._settings = {**SMALL, **connect(brokers, config, start=False), **GROUPLESS}
+        self._brokers: str = self._settings["bootstrap.servers"]
+        self._client = open_client(confluent_kafka.Consumer, self._settings)
+        self._hearing = Hearing(self._brokers, next(iter(begin)))
         self._decode = decoder("json")
         self._ahead: list[Message] = []  # fetched, and too much for the last answer
         self._looked = time.monotonic()
@@ -82,6 +84,10 @@ class Following:
             while self._ahead and len(batch) < _MOST and size < _LARGEST:
                 batch.append(self._ahead.pop())
                 size += len(batch[-1].value() or b"")
+        if self._hearing.lost(self._client, silent=not batch):
+            self._client.close()
+            self._client = open_client(confluent_kafka.Consumer, self._settings)
+            self._assign()
         return self._handed(batch)
 
     def close(self) -> None:
@@ -114,7 +120,7 @@ class Following:
         if time.monotonic() < self._looked + _LOOK:
             return
         self._looked = time.monotonic()
-        with suppress(HeadraceError):  # while the broker is away, nothing is new
+        with suppress(KafkaException):  # while the broker is away, nothing is new
             new = [place for topic in self.next for place in self._new(topic)]
             if new:
                 for topic, number in new:
@@ -122,7 +128,7 @@ class Following:
                 self._assign()
 
     def _new(self, topic: str) -> list[tuple[str, int]]:
-        found = metadata(self._client, self._brokers, topic).topics.get(topic)
+        found = self._client.list_topics(topic, timeout=_PATIENCE).topics.get(topic)
         return [(topic, number) for number in (found.partitions if found else ()) if number not in self.next[topic]]
 
     def _assign(self) -> None:

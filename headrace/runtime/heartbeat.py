@@ -38,7 +38,8 @@ class Heartbeats:
         """Whether this stage, and every stage of the program that feeds it, has read all there is."""
         try:
             return all(self._drained(one) for one in (query, *self._above(query)))
-        except HeadraceError:  # a broker that is away: not now
+        except HeadraceError:  # a broker that is away, or a client that does not hear it (see log/hearing.py): not now
+            self._admin = admin_client(self._client)
             return False
 
     def _drained(self, query: StageQuery) -> bool:
@@ -67,4 +68,5 @@ class Heartbeats:
         if self._producer is None:
             self._producer = open_client(Producer, self._client)
         self._producer.produce(heartbeat_topic(self._program), str(millis).encode(), key=name.encode())
-        self._producer.flush(5)
+        if self._producer.flush(5):
+            self._producer = None  # it may be deaf; the next one is for a heartbeat that is due by then

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import confluent_kafka
 from confluent_kafka import KafkaError, Message, TopicPartition
 
-from headrace.log.client import logger, open_client, translate
+from headrace.log.client import logger, open_client, translate, unreachable
+from headrace.log.hearing import Hearing
 
 _DEFAULTS = {"isolation.level": "read_committed", "fetch.wait.max.ms": 100}
 _OWN = {
@@ -53,16 +54,23 @@ class Changes:
     def __init__(self, topic: str, settings: Mapping[str, Any], offsets: Mapping[int, int]) -> None:
         self._topic = topic
         self._brokers: str = settings["bootstrap.servers"]
+        self._hearing = Hearing(self._brokers, topic)
         self._behind = set(offsets)
         self._client = open_client(confluent_kafka.Consumer, {**_DEFAULTS, **settings, **_OWN})
         self._client.assign([TopicPartition(topic, number, offset) for number, offset in offsets.items()])
 
     def next(self, timeout: float) -> Batch:
-        """Return what has arrived; wait up to ``timeout`` seconds if nothing has."""
+        """Return what has arrived; wait up to ``timeout`` seconds if nothing has.
+
+        Raises:
+            BrokerUnavailableError: The broker is there, but this client does not hear it: open another.
+        """
         messages = self._client.consume(_MOST, 0)
         if not messages:
             one = self._client.poll(timeout)
             messages = [] if one is None else [one]
+        if self._hearing.lost(self._client, silent=not messages):
+            raise unreachable(self._brokers)
         batch = Batch([], {}, False)
         for message in messages:
             self._take(message, batch)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import ConfigResource, ResourceType
 
-from headrace.log.client import PATIENCE, admin_client, partitions_of, translate, unknown_topic
+from headrace.core.errors import BrokerUnavailableError
+from headrace.log.client import PATIENCE, admin_client, listening, partitions_of, translate, unknown_topic
 from headrace.log.names import check_topic_name
 from headrace.log.offsets import earliest_offsets, latest_offsets
 from headrace.serve.facts import Position
@@ -36,6 +37,7 @@ class TableTopic:
 
     def __init__(self, name: str, settings: Mapping[str, Any]) -> None:
         self.name = check_topic_name(name)
+        self._settings = settings
         self._brokers: str = settings["bootstrap.servers"]
         self._client = admin_client(settings)
         partitions_of(self._client, name, self._brokers)
@@ -51,7 +53,10 @@ class TableTopic:
         except KafkaException as error:
             if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise unknown_topic(self._client, self.name, self._brokers) from None
-            raise translate(error, f"describing the topic {self.name!r}", self._brokers) from None
+            failed = translate(error, f"describing the topic {self.name!r}", self._brokers)
+            if isinstance(failed, BrokerUnavailableError) and listening(self._brokers):
+                self._client = admin_client(self._settings)  # this one may be deaf: see log/hearing.py
+            raise failed from None
         return Life(str(told.topic_id), len(told.partitions))
 
     def life(self) -> Life:
