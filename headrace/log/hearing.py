@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException
 from headrace.log.client import HasMetadata, listening, logger
 
 _EVERY = 5.0  # seconds of silence between two questions
-_PATIENCE = 1.0  # seconds for an answer
+_PATIENCE = 3.0  # seconds for an answer: a busy cluster far away may take longer than one near by
 _MISSED = 3  # questions without an answer, though somebody listens
 
 

@@ -23,6 +23,7 @@ def own(tmp_path, monkeypatch):
     """A cluster of the test's own."""
     monkeypatch.setenv("HEADRACE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(hearing, "_EVERY", 0.5)
+    monkeypatch.setattr(hearing, "_PATIENCE", 0.5)
     cluster = Cluster(Settings.load())
     cluster.up()
     yield cluster
