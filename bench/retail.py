@@ -41,6 +41,7 @@ _SAMPLES = 5.0  # seconds between two looks at the memory
 _TIMES = 2  # values of a figure that live charts have shown
 _ROOT = Path(__file__).parent.parent
 _MB = 1024 * 1024
+_FLOWS = re.compile(r"[1-9][\d.,]*[KM]?/s")  # a rate above nothing
 
 
 @dataclass
@@ -124,9 +125,8 @@ def _page(link: str) -> Iterator[Page]:
 
 
 def _live(page: Page, link: str, figures: Figures, begun: float) -> None:
-    """Wait for something that moves, and then for the charts of the report."""
-    first = page.locator("#page").inner_text()
-    while page.locator("#page").inner_text() == first:
+    """Wait until events flow on the overview, and then for the charts of the report."""
+    while not _FLOWS.search(page.locator("#page").inner_text()):
         page.wait_for_timeout(200)
     figures.moving = time.monotonic() - begun
     page.goto(f"{link.partition('#')[0]}#/reports/retail")

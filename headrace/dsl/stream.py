@@ -220,7 +220,7 @@ class Stream(Rows):
         A device tells when something happened and when it sent it, both by its own clock. That clock is wrong by as
         much as the sending differs from the receipt, and so is the time of the event. Events of a clock that is wrong
         by more than ``max_skew`` go to the late ledger. A stream that was declared with ``time="append"`` or
-        ``"processing"`` still goes by that time: only the column is put right, and nothing comes too late.
+        ``"processing"`` still goes by that time: only the column is put right.
 
         Args:
             event: The column with the time of the event by the device's clock; it gets the corrected time.
